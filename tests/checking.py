@@ -38,5 +38,5 @@ def check_document(
 ) -> CheckedDocument:
     """Read the only workflow of a document and check it. `drop_dangling` disables edges with a missing end."""
     read = read_workflow(document, dialect=dialect, name=name)
-    workflow, found = found_in(read, known=known, drop_dangling=drop_dangling)
+    workflow, found = found_in(read, installation=known, drop_dangling=drop_dangling)
     return CheckedDocument(workflow, positioned_problems(read, found), read.dialect, read)

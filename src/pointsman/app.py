@@ -193,8 +193,8 @@ class Pointsman:
         if self._context is not None:
             return await check(self._context, workflow, lenient=lenient, reader=reader)
         models = models_for(self.settings, model=self._model, script=None)
-        known = CheckBasis(self.settings, self.tools, DocumentWork(), self._model, models)
-        return await check_against(known, workflow, lenient=lenient, reader=reader)
+        basis = CheckBasis(self.settings, self.tools, DocumentWork(), self._model, models)
+        return await check_against(basis, workflow, lenient=lenient, reader=reader)
 
     save = _forward(save)
 

@@ -54,5 +54,5 @@ class EngineBug(PointsmanError):
 
 def sentences(*texts: str) -> str:
     """Join a message and its hint into one text: a full stop ends each of them that has no mark at its end."""
-    given = [text.strip() for text in texts if text.strip()]
-    return " ".join(text if text[-1] in ".!?:…" or text == given[-1] else f"{text}." for text in given)
+    parts = [text.strip() for text in texts if text.strip()]
+    return " ".join(text if text[-1] in ".!?:…" or text == parts[-1] else f"{text}." for text in parts)

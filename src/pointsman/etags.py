@@ -23,9 +23,9 @@ REVISION: Final = re.compile(r'\s*(?:W/)?"(\d{1,15})-')
 """The ETag of a revision of a workflow."""
 
 
-def content_etag(kept: Json) -> str:
+def content_etag(content: Json) -> str:
     """Return the ETag of stored content; None stands for no content."""
-    return sha256(msgspec.json.encode(kept, order="deterministic")).hexdigest()[:16]
+    return sha256(msgspec.json.encode(content, order="deterministic")).hexdigest()[:16]
 
 
 NOTHING: Final = content_etag(None)
@@ -49,8 +49,8 @@ def match_etag(match: str | None, etag: str | None, now: T, moved: RevisionMoved
     if match is None:
         return None
     # A compressing proxy marks ETags as weak; ours identify the content before compression.
-    named = [one.strip().removeprefix("W/") for one in match.split(",")]
-    if etag is None or not (etag in named or named == ["*"]):
+    tags = [one.strip().removeprefix("W/") for one in match.split(",")]
+    if etag is None or not (etag in tags or tags == ["*"]):
         raise moved
     return now
 

@@ -294,10 +294,10 @@ class Redaction:
         found: list[Span] = []
         for view in self._views(data):
             if self._hits(_view_of(data, view)):
-                seen, maps = _seen_with_maps(data, view)
-                lower = seen.lower()
+                visible, maps = _seen_with_maps(data, view)
+                lower = visible.lower()
                 for needle in self._needles:
-                    found += (_back(span, maps) for span in _all(seen, needle))
+                    found += (_back(span, maps) for span in _all(visible, needle))
                 for needle in self._folded:
                     found += (_back(span, maps) for span in _all(lower, needle))
         for needle in self._exact:
@@ -311,18 +311,18 @@ class Redaction:
             return len(data)
         begin = len(data)
         for view in _VIEWS:
-            seen, maps, cut = _seen_so_far(data, view)
-            at = self._prefix_at(seen)
+            visible, maps, cut = _seen_so_far(data, view)
+            at = self._prefix_at(visible)
             begin = min(begin, cut if at is None else _back((at, at + 1), maps)[0])
         for needle in self._exact:
             begin = min(begin, _overlap(data, needle))
         return begin
 
-    def _prefix_at(self, seen: bytes) -> int | None:
-        begin = max(0, len(seen) - self._longest)
-        lower = seen[begin:].lower()
-        for at in range(begin, len(seen)):
-            tail, low = seen[at:], lower[at - begin :]
+    def _prefix_at(self, visible: bytes) -> int | None:
+        begin = max(0, len(visible) - self._longest)
+        lower = visible[begin:].lower()
+        for at in range(begin, len(visible)):
+            tail, low = visible[at:], lower[at - begin :]
             if any(needle.startswith(tail) for needle in self._by_first.get(tail[0], ())):
                 return at
             if any(needle.startswith(low) for needle in self._folded_by_first.get(low[0], ())):
@@ -332,10 +332,10 @@ class Redaction:
     def _views(self, data: bytes) -> Iterator[_View]:
         return (view for view in _VIEWS if view.triggers is None or view.triggers.search(data) is not None)
 
-    def _hits(self, seen: bytes) -> bool:
-        if any(needle in seen for needle in self._needles):
+    def _hits(self, visible: bytes) -> bool:
+        if any(needle in visible for needle in self._needles):
             return True
-        lower = seen.lower() if self._folded else b""
+        lower = visible.lower() if self._folded else b""
         return any(needle in lower for needle in self._folded)
 
     def _has_exact(self, data: bytes) -> bool:
@@ -393,8 +393,8 @@ class Stream:
 
     def end(self) -> str:
         """Return the held text at the end of the input."""
-        held, self._held = self._held, ""
-        return held
+        remainder, self._held = self._held, ""
+        return remainder
 
 
 @lru_cache(maxsize=256)
@@ -506,9 +506,9 @@ def _needles(part: str) -> Iterator[tuple[bytes, bool]]:
     """Yield the part as it appears in each view, in each encoding of the whole, and whether its case is ignored."""
     for form in _forms(part):
         for view in _VIEWS:
-            seen = _view_of(form, view)
-            if len(seen) >= CHARS_MIN:
-                yield seen, True
+            visible = _view_of(form, view)
+            if len(visible) >= CHARS_MIN:
+                yield visible, True
     # Another program may have escaped it before encoding it in base64 or hexadecimal.
     texts = {part, json.dumps(part)[1:-1], json.dumps(part, ensure_ascii=False)[1:-1]}
     # OAuth 2.0 does: base64 of `quote_plus(client)` and `quote_plus(secret)` with a colon between them.
@@ -517,9 +517,9 @@ def _needles(part: str) -> Iterator[tuple[bytes, bool]]:
         yield form.hex().encode(), True
         yield from ((form.hex(sign).encode(), True) for sign in ":-")
         for piece in _base64(form):
-            seen = _view_of(piece, _VIEWS[0])
-            if len(seen) >= BASE64_CHARS_MIN:
-                yield seen, False
+            visible = _view_of(piece, _VIEWS[0])
+            if len(visible) >= BASE64_CHARS_MIN:
+                yield visible, False
     # Bytes as JSON: `Buffer` in JavaScript, `list(data)` in Python.
     yield from ((",".join(map(str, form)).encode(), True) for form in _bytes_of(part) if len(form) >= LINE_CHARS_MIN)
     for piece in _base32(part.encode(errors="surrogatepass")):

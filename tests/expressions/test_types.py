@@ -31,7 +31,7 @@ STATE: JsonObject = {
 
 def codes(source: str, *, condition: bool = False) -> list[str]:
     found = check_types(
-        compile_expression(source), {"state": STATE}, known=frozenset({"use_search"}), condition=condition
+        compile_expression(source), {"state": STATE}, keys=frozenset({"use_search"}), condition=condition
     )
     return [finding.code for finding in found]
 
@@ -50,7 +50,7 @@ def codes(source: str, *, condition: bool = False) -> list[str]:
     ],
 )
 def test_an_unknown_path_is_found_with_position_and_suggestion(source: str, place: str, hint: str) -> None:
-    (finding,) = check_types(compile_expression(source), {"state": STATE}, known=frozenset({"use_search"}))
+    (finding,) = check_types(compile_expression(source), {"state": STATE}, keys=frozenset({"use_search"}))
     assert finding.code == "unknown-path"
     assert source[finding.offset :][: finding.length] == place
     assert hint in finding.hint

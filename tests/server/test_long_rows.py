@@ -56,7 +56,7 @@ async def test_paging_through_a_long_row_reads_it_once_and_completely(
 
         monkeypatch.setattr(journal, "read", counted)
         await page(served, execution, 1)  # Its level is cached from now on.
-        begun_in(served.app.context).leave(ExecutionId(execution), rows[0], told=len(rows[0].events))
+        begun_in(served.app.context).leave(ExecutionId(execution), rows[0], sent_events=len(rows[0].events))
         seen.clear()
         told: list[Any] = []
         last = None
@@ -89,7 +89,7 @@ async def test_the_row_cache_is_bounded_and_expires(served: Served, monkeypatch:
     begun = begun_in(served.app.context)
     with monkeypatch.context() as patched:
         patched.setattr(asyncio.get_running_loop(), "call_later", later)
-        begun.leave(ExecutionId(executions[-1]), begun.rows[-1], told=1)
+        begun.leave(ExecutionId(executions[-1]), begun.rows[-1], sent_events=1)
     assert asked == [KEPT_S]
     ring[0]()
     assert len(begun.rows) == KEPT_MAX - 1, "nobody read on"

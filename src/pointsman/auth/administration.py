@@ -67,8 +67,10 @@ class AccessVerbs(Verbs):
     ) -> PeoplePage:
         """Return a page of the people, by name: those with this role, and all words of `search` in name or groups."""
         app = self.app
-        known = people(await app[KEYS].all(), await app[LOGINS].all(), await app[PEOPLE].all(), app.clock.now())
-        found = (one for one in known if role in (None, one["role"]) and has_words(search, one["name"], *one["groups"]))
+        everyone = people(await app[KEYS].all(), await app[LOGINS].all(), await app[PEOPLE].all(), app.clock.now())
+        found = (
+            one for one in everyone if role in (None, one["role"]) and has_words(search, one["name"], *one["groups"])
+        )
         page = await page_by("name", found, after=after, limit=limit, backwards=backwards)
         return {"people": page.entries, "next": page.next}
 
@@ -100,8 +102,8 @@ class AccessVerbs(Verbs):
         if everyone:
             self.caller.must_have("admin", "see the logins of others")
         found = await self.app[LOGINS].all(None if everyone else self.caller.name)
-        wanted = (one for one in found if has_words(search, one["name"], one["agent"]))
-        page = await page_by(_place_of, wanted, after=after, limit=limit, backwards=backwards)
+        matching = (one for one in found if has_words(search, one["name"], one["agent"]))
+        page = await page_by(_place_of, matching, after=after, limit=limit, backwards=backwards)
         return {"logins": page.entries, "next": page.next}
 
     @verb("viewer", "end logins", target=("id",))

@@ -314,10 +314,10 @@ class Audit:
             self._head = (seq, row.hash)
             return seq
 
-    async def _find_head(self, known: int, before: str) -> tuple[int, str]:
+    async def _find_head(self, verified: int, before: str) -> tuple[int, str]:
         """Return the number and hash of the last row at or after a known one. Rows have no gaps, so it is found by
         doubling the distance and then halving it."""
-        low, step = known, 1
+        low, step = verified, 1
         while await self._row(low + step) is not None:
             low, step = low + step, step * 2
         high = low + step
@@ -327,8 +327,8 @@ class Audit:
                 high = middle
             else:
                 low = middle
-        row = None if low == known else await self._row(low)
-        return (known, before) if row is None else (low, row.hash)
+        row = None if low == verified else await self._row(low)
+        return (verified, before) if row is None else (low, row.hash)
 
     async def _row(self, seq: int) -> AuditRow | None:
         entry = await self._entries.find(_kind(seq), _key(seq))
@@ -351,8 +351,8 @@ def _key(seq: int) -> str:
 
 
 def _hash(before: str, seq: int, entries: tuple[AuditAction, ...]) -> str:
-    told: Json = msgspec.to_builtins(entries)
-    return sha256(f"{before}|{seq}|".encode() + msgspec.json.encode(told, order="sorted")).hexdigest()
+    fields: Json = msgspec.to_builtins(entries)
+    return sha256(f"{before}|{seq}|".encode() + msgspec.json.encode(fields, order="sorted")).hexdigest()
 
 
 class _After:

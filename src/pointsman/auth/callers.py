@@ -79,9 +79,9 @@ class Caller:
         """Raise `NotAllowed` if the caller is in none of the groups. `what` names the thing, as in "the workflow
         'news'"."""
         if not self.is_among(groups):
-            named = ", ".join(sorted(groups))
+            group_names = ", ".join(sorted(groups))
             raise NotAllowed(
-                f"{what} is shared with members of {named} only", hint="Ask an admin to add you to one of them."
+                f"{what} is shared with members of {group_names} only", hint="Ask an admin to add you to one of them."
             )
 
 

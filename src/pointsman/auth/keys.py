@@ -146,8 +146,8 @@ class Keys:
         is_deleted = await self._entries.delete(KIND, name)
         await self._change(lambda guard: _without(guard, name))
         if not is_deleted:
-            known = ", ".join(repr(key.name) for key in await self.all()) or "none"
-            raise NoSuchKey(f"there is no key named {name!r}", hint=f"Existing keys: {known}.")
+            key_names = ", ".join(repr(key.name) for key in await self.all()) or "none"
+            raise NoSuchKey(f"there is no key named {name!r}", hint=f"Existing keys: {key_names}.")
 
     async def caller(self, token: str) -> Caller | None:
         """Return the caller of a key; None if the key is unknown or expired."""
@@ -208,11 +208,11 @@ class Keys:
     async def _by_digest(self) -> dict[str, ApiKey]:
         now = self._clock.now()
         if not self._read_at <= now < self._read_at + KNOWN_FOR_S:
-            known = {key.digest: key for key in await self.all()}
+            by_digest = {key.digest: key for key in await self.all()}
             asks = (await self._guard())[0].asks
-            if known and not asks:  # The keys were written into the store by hand.
+            if by_digest and not asks:  # The keys were written into the store by hand.
                 await self.require()
-            self._known, self._asks, self._read_at = known, asks or bool(known), now
+            self._known, self._asks, self._read_at = by_digest, asks or bool(by_digest), now
         return self._known
 
     async def _note_use(self, key: ApiKey, now: Instant) -> None:

@@ -90,7 +90,7 @@ class Tokens:
 
         key = await self._key_for(token)
         try:
-            said = jwt.decode(token, key, algorithms=[*self._settings.algorithms])
+            token_claims = jwt.decode(token, key, algorithms=[*self._settings.algorithms])
             rules = jwt.JWTClaimsRegistry(
                 now=int(self._clock.now()),
                 leeway=int(self._settings.leeway.seconds),
@@ -98,11 +98,11 @@ class Tokens:
                 aud={"essential": True, "value": audience},
                 exp={"essential": True},
             )
-            rules.validate(said.claims)
-            float(said.claims["exp"])
+            rules.validate(token_claims.claims)
+            float(token_claims.claims["exp"])
         except (JoseError, ValueError, TypeError, OverflowError, RecursionError) as why:
             raise TokenRefused(type(why).__name__) from None
-        return _verified(said.claims)
+        return _verified(token_claims.claims)
 
     async def about(self) -> Mapping[str, object]:
         """Return the discovery document of the issuer, with its endpoints. Raises `IssuerUnreachable`."""
@@ -147,10 +147,10 @@ class Tokens:
 
     def _endpoint(self, name: str) -> str:
         place = self._about.get(name)
-        known = ("https://",) if self._settings.issuer.startswith("https://") else ("https://", "http://")
-        if not isinstance(place, str) or not place.startswith(known) or _NOT_IN_ADDRESS.search(place):
+        schemes = ("https://",) if self._settings.issuer.startswith("https://") else ("https://", "http://")
+        if not isinstance(place, str) or not place.startswith(schemes) or _NOT_IN_ADDRESS.search(place):
             raise IssuerUnreachable(
-                f"the issuer does not publish its {name} as an address that begins with {' or '.join(known)}",
+                f"the issuer does not publish its {name} as an address that begins with {' or '.join(schemes)}",
                 hint="Check access.oidc.issuer in the settings.",
             )
         return place
@@ -169,13 +169,13 @@ class Tokens:
         until = Instant(float(cast("int", claims["exp"])))
         return Caller(name=name, role=role, groups=groups, entrance="token", until=until)
 
-    def _role(self, said: tuple[str, ...]) -> Role:
+    def _role(self, roles: tuple[str, ...]) -> Role:
         """Return the most privileged of the roles that the claims give."""
-        given = {self._settings.roles.get(one) for one in said} - {None} or {self._settings.default_role}
-        known: list[Role] = [role for role in ROLES if role in given]
-        if not known:
+        mapped = {self._settings.roles.get(one) for one in roles} - {None} or {self._settings.default_role}
+        roles_in_order: list[Role] = [role for role in ROLES if role in mapped]
+        if not roles_in_order:
             raise TokenRefused("it contains no role")
-        return known[-1]
+        return roles_in_order[-1]
 
     async def _key_for(self, token: str) -> Key:
         """Return the key that a token names. A token that names no key is verified with the only key, if the issuer has
@@ -261,11 +261,11 @@ def _keys(data: bytes) -> dict[str, Key]:
     listed = _object(data).get("keys")
     found: dict[str, Key] = {}
     for one in cast("list[object]", listed)[:KEYS_MAX] if isinstance(listed, list) else ():
-        said = cast("dict[str, Any]", one) if isinstance(one, dict) else {}
-        if said.get("kty") not in ("RSA", "EC", "OKP") or said.get("use", "sig") != "sig":
+        fields = cast("dict[str, Any]", one) if isinstance(one, dict) else {}
+        if fields.get("kty") not in ("RSA", "EC", "OKP") or fields.get("use", "sig") != "sig":
             continue
         try:
-            found[str(said.get("kid", ""))] = jwk.import_key(said)
+            found[str(fields.get("kid", ""))] = jwk.import_key(fields)
         except (JoseError, ValueError, TypeError, KeyError):
             continue
     return found
@@ -318,10 +318,10 @@ def _at(claims: Mapping[str, object], name: str) -> object:
     return found
 
 
-def _texts(said: object) -> tuple[str, ...]:
-    if isinstance(said, str):
-        return (said,)
-    return tuple(one for one in cast("list[object]", said) if isinstance(one, str)) if isinstance(said, list) else ()
+def _texts(value: object) -> tuple[str, ...]:
+    if isinstance(value, str):
+        return (value,)
+    return tuple(one for one in cast("list[object]", value) if isinstance(one, str)) if isinstance(value, list) else ()
 
 
 VISIT_S: Final = 600
@@ -419,7 +419,7 @@ class IdentityProvider:
         """Return the URL to which the browser is redirected to log in; the provider redirects it to `back`. Raises
         `IssuerUnreachable`."""
         place = await self._tokens.endpoint("authorization_endpoint")
-        asked = {
+        query = {
             "response_type": "code",
             "client_id": self._settings.client_id,
             "redirect_uri": back,
@@ -429,7 +429,7 @@ class IdentityProvider:
             "code_challenge": visit.challenge,
             "code_challenge_method": "S256",
         }
-        return f"{place}{'&' if '?' in place else '?'}{urlencode(asked)}"
+        return f"{place}{'&' if '?' in place else '?'}{urlencode(query)}"
 
     async def caller(self, visit: ProviderLogin, code: str, back: str) -> Caller:
         """Return the caller for a code. The settings determine how long the login lasts, not the token, which expires
@@ -446,13 +446,13 @@ class IdentityProvider:
             client = self._settings.client_id
             if claims.get("azp", client if _texts(claims["aud"]) == (client,) else None) != client:
                 raise TokenRefused("it was made for another client")
-            said = self._tokens.said(claims)
+            user = self._tokens.said(claims)
         except TokenRefused:
             hint = "Ask an admin whether you have a role on this server."
             raise LoginRefused(
                 "your account at the identity provider has no access to this server", hint=hint
             ) from None
-        return Caller(name=said.name, role=said.role, groups=said.groups, entrance="token")
+        return Caller(name=user.name, role=user.role, groups=user.groups, entrance="token")
 
     async def _token(self, visit: ProviderLogin, code: str, back: str) -> str:
         """Exchange a code and its verifier for an ID token. The provider accepts a code once."""
@@ -477,12 +477,12 @@ class IdentityProvider:
             raise IssuerUnreachable(
                 f"{call.url} cannot be reached: {why}", hint="Check access.oidc in the settings."
             ) from None
-        told = _decoded(answer.body) or {}
-        token = told.get("id_token")
+        reply = _decoded(answer.body) or {}
+        token = reply.get("id_token")
         if answer.status != OK or not isinstance(token, str):
-            if told.get("error") == "invalid_grant":
+            if reply.get("error") == "invalid_grant":
                 raise LoginExpired("the provider does not accept this code any more", hint="Log in again.")
-            message = f"the provider gave no token ({answer.status}, {str(told.get('error'))[:60]!r})"
+            message = f"the provider gave no token ({answer.status}, {str(reply.get('error'))[:60]!r})"
             raise IssuerUnreachable(
                 message, hint="Check client_id, client_secret and scopes under access.oidc in the settings."
             )

@@ -167,10 +167,10 @@ class Logins:
     async def purge(self) -> int:
         """Delete expired logins. Return their number."""
         now = self._clock.now()
-        gone = [entry.key for entry in await self._entries.list(LOGIN_KIND) if _read(entry.value).expires <= now]
-        for key in gone:
+        expired = [entry.key for entry in await self._entries.list(LOGIN_KIND) if _read(entry.value).expires <= now]
+        for key in expired:
             await self._entries.delete(LOGIN_KIND, key)
-        return len(gone)
+        return len(expired)
 
     async def _make_room(self, name: str) -> None:
         await self.purge()
@@ -279,20 +279,22 @@ class PeoplePage(TypedDict):
     """The `after` of the next page; null: this was the last."""
 
 
-def people(keys: Iterable[ApiKey], logins: Iterable[LoginView], seen: Iterable[Person], now: float) -> list[PersonView]:
-    """Return the people by name, from the `keys` that have not expired, the `logins`, and the people `seen` with
+def people(
+    keys: Iterable[ApiKey], logins: Iterable[LoginView], persons: Iterable[Person], now: float
+) -> list[PersonView]:
+    """Return the people by name, from the `keys` that have not expired, the `logins`, and the people `persons` with
     tokens."""
     found: dict[str, PersonView] = {}
     for key in keys:
         if key.is_good_at(now):
             _add(found, key.name, "key", key.role, key.groups, key.used)
-    for person in seen:
+    for person in persons:
         _add(found, person.name, "token", person.role, person.groups, person.seen)
     for login in logins:
-        known = found.get(login["name"])
-        if known is not None:
-            known["logins"] += 1
-            known["seenAt"] = max(known["seenAt"] or 0.0, login["beganAt"])
+        account = found.get(login["name"])
+        if account is not None:
+            account["logins"] += 1
+            account["seenAt"] = max(account["seenAt"] or 0.0, login["beganAt"])
     return [found[name] for name in sorted(found)]
 
 
@@ -302,12 +304,12 @@ def _add(
     way: Literal["key", "token"],
     role: Role,
     groups: tuple[str, ...],
-    seen: float | None,
+    seen_at: float | None,
 ) -> None:
     new: PersonView = {"name": name, "role": role, "groups": [], "ways": [], "logins": 0, "seenAt": None}
-    known = found.setdefault(name, new)
-    known["ways"].append(way)
-    known["groups"] = sorted({*known["groups"], *groups})
-    known["role"] = role if ROLES.index(role) > ROLES.index(known["role"]) else known["role"]
-    if seen is not None:
-        known["seenAt"] = max(known["seenAt"] or 0.0, seen)
+    person = found.setdefault(name, new)
+    person["ways"].append(way)
+    person["groups"] = sorted({*person["groups"], *groups})
+    person["role"] = role if ROLES.index(role) > ROLES.index(person["role"]) else person["role"]
+    if seen_at is not None:
+        person["seenAt"] = max(person["seenAt"] or 0.0, seen_at)

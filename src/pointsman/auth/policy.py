@@ -335,16 +335,16 @@ def _names(gate: GateEntry, caller: Caller) -> bool:
 
 async def _nature_of(app: AppContext, reference: str) -> Nature:
     """Return the nature of a saved workflow. Raises `UnknownWorkflow`."""
-    known = app[NATURES]
-    if reference in known:
-        return known[reference]
+    natures = app[NATURES]
+    if reference in natures:
+        return natures[reference]
     try:
         workflow, _ = await app[DEFINITIONS].saved(reference)
     except AuthorError:
         return UNKNOWN
     nature = _nature(workflow)
     if reference.partition("@")[2].isdecimal():
-        _remember(known, reference, nature)
+        _remember(natures, reference, nature)
     return nature
 
 
@@ -355,20 +355,20 @@ async def _nature_of_execution(app: AppContext, summary: Summary) -> Nature:
 
 
 async def _cached_nature(app: AppContext, definition: str) -> Nature:
-    known = app[NATURES]
-    if definition not in known:
+    natures = app[NATURES]
+    if definition not in natures:
         try:
-            _remember(known, definition, _nature(await app[DEFINITIONS].kept(definition)))
+            _remember(natures, definition, _nature(await app[DEFINITIONS].kept(definition)))
         except DefinitionGone:
             return UNKNOWN
-    return known[definition]
+    return natures[definition]
 
 
 def _nature(workflow: WorkflowDefinition) -> Nature:
     return Nature(tuple(workflow.allowed_groups or ()), is_conversational(workflow))
 
 
-def _remember(known: dict[str, Nature], name: str, nature: Nature) -> None:
-    if len(known) >= NATURES_MAX:
-        known.clear()
-    known[name] = nature
+def _remember(natures: dict[str, Nature], name: str, nature: Nature) -> None:
+    if len(natures) >= NATURES_MAX:
+        natures.clear()
+    natures[name] = nature

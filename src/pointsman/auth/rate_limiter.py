@@ -144,12 +144,12 @@ class RateLimiter:
 
     def take(self, name: str) -> None:
         """Take a token. Raises `TooManyRequests`."""
-        held, now = self._tokens_in(name)
+        tokens, now = self._tokens_in(name)
         self._buckets.pop(name, None)
-        self._buckets[name] = (held - 1 if held >= 1 else held, now)
+        self._buckets[name] = (tokens - 1 if tokens >= 1 else tokens, now)
         if len(self._buckets) > CALLERS_MAX:
             self._buckets.popitem(last=False)
-        self._must_hold_one(name, held)
+        self._must_hold_one(name, tokens)
 
     def check(self, name: str) -> None:
         """Check that a token is left, without taking it. Raises `TooManyRequests`."""
@@ -158,15 +158,15 @@ class RateLimiter:
     def _tokens_in(self, name: str) -> tuple[float, float]:
         """Return the number of tokens in a bucket, and the current time."""
         now = self._clock.now()
-        held, at = self._buckets.get(name, (float(self._burst), now))
-        return min(self._burst, held + max(now - at, 0.0) * self._per_s), now
+        tokens, at = self._buckets.get(name, (float(self._burst), now))
+        return min(self._burst, tokens + max(now - at, 0.0) * self._per_s), now
 
-    def _must_hold_one(self, name: str, held: float) -> None:
-        if held < 1:
+    def _must_hold_one(self, name: str, tokens: float) -> None:
+        if tokens < 1:
             raise TooManyRequests(
                 f"{name!r} {self._says}",
                 hint="Wait for the seconds in `Retry-After`.",
-                retry_after_s=(1 - held) / self._per_s,
+                retry_after_s=(1 - tokens) / self._per_s,
             )
 
 

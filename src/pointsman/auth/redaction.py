@@ -28,13 +28,13 @@ class Redactor:
     """Redactor of JSON. Returns the given object itself if nothing has to be masked."""
 
     def __init__(
-        self, names: Iterable[str] = (), secrets: Iterable[str] = (), kept: SecretSource | None = None
+        self, names: Iterable[str] = (), secrets: Iterable[str] = (), source: SecretSource | None = None
     ) -> None:
-        """`names` are patterns of field names, `secrets` are values; `kept` provides further values and may grow."""
+        """`names` are patterns of field names, `secrets` are values; `source` provides further values and may grow."""
         patterns = [translate(name.casefold().translate(_SIGNS)) for name in names]
         self._names = re.compile("|".join(patterns)) if patterns else None
         self._asked: dict[str, bool] = {}
-        self._redaction = _growing(frozenset(secrets), kept)
+        self._redaction = _growing(frozenset(secrets), source)
 
     def __call__(self, value: JsonObject) -> JsonObject:
         return cast("JsonObject", self.json(value))
@@ -45,13 +45,13 @@ class Redactor:
 
     def _is_named_so(self, name: str) -> bool:
         """Return whether fields of this name are masked. Cached, because the same names recur."""
-        known = self._asked.get(name)
-        if known is None:
+        matches = self._asked.get(name)
+        if matches is None:
             if len(self._asked) >= NAMES_MAX:
                 self._asked.clear()
             found = self._names is not None and self._names.match(name.casefold().translate(_SIGNS)) is not None
-            known = self._asked[name] = found
-        return known
+            matches = self._asked[name] = found
+        return matches
 
     def json(self, value: Json) -> Json:
         return self._by_name(self._redaction().json(value))
@@ -75,17 +75,17 @@ class Redactor:
         return self._redaction().text(text)
 
 
-def _growing(given: frozenset[str], kept: SecretSource | None) -> Callable[[], Redaction]:
+def _growing(secrets: frozenset[str], source: SecretSource | None) -> Callable[[], Redaction]:
     """Return a function that returns the redaction of these values and the stored ones, which may have grown between
     calls."""
-    seen: frozenset[str] = frozenset()
-    current = _redaction_of(given)
+    learned: frozenset[str] = frozenset()
+    current = _redaction_of(secrets)
 
     def redaction() -> Redaction:
-        nonlocal seen, current
-        if kept is not None and kept.seen is not seen:
-            seen = kept.seen
-            current = _redaction_of(given | seen)
+        nonlocal learned, current
+        if source is not None and source.seen is not learned:
+            learned = source.seen
+            current = _redaction_of(secrets | learned)
         return current
 
     return redaction

@@ -117,16 +117,16 @@ async def share(
     """
     bare, entries = name.partition("@")[0], app.store.entries
     looked_at = await entry_etag(entries, KINDS[kind], bare)
-    known = await must_own(app, caller, bare, "share it", kind)
+    current = await must_own(app, caller, bare, "share it", kind)
     if (audience == "groups") != bool(groups):
         raise SharingInvalid(
             f"the audience of {name!r} is {audience}, but {len(groups)} groups are named",
             hint="Name groups with the audience `groups`, and only with it.",
         )
     what = f"the sharing of {bare!r}"
-    if after not in (None, sharing_etag(known)):
+    if after not in (None, sharing_etag(current)):
         raise revision_moved(what)
-    changed = Sharing(owner=known.owner if owner is None else owner, audience=audience, groups=groups)
+    changed = Sharing(owner=current.owner if owner is None else owner, audience=audience, groups=groups)
     # Writes only over the version read above: a former owner must not take back what they gave away in between.
     await put_after(entries, KINDS[kind], bare, msgspec.to_builtins(changed), after=looked_at, what=what)
     return changed

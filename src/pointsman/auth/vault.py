@@ -124,9 +124,9 @@ class Vault:
         if self.is_fresh:
             return
         now = self._clock.now()
-        kept = await self.all()
-        sealed = {one.name: one.sealed for one in kept if one.sealed}
-        self._rules = {one.name: one.rule for one in kept}
+        secrets = await self.all()
+        sealed = {one.name: one.sealed for one in secrets if one.sealed}
+        self._rules = {one.name: one.rule for one in secrets}
         self._read_at = now
         # Failed secrets are tried again: their key may be available now.
         if sealed != self._sealed or self._closed:
@@ -161,26 +161,26 @@ class Vault:
                 )
                 raise SecretInvalid(message, hint=f"Change [secrets.{name}] in pointsman.toml.")
         before = await self._store.find(KIND, name)
-        known = None if before is None else _read(before)
-        if value is None and known is None and rule in (None, SecretRule()):
+        current = None if before is None else _read(before)
+        if value is None and current is None and rule in (None, SecretRule()):
             hint = "Give a value; or hosts, tools, workflows or groups, if the environment has the value."
             raise SecretInvalid(f"the command contains nothing to store for the secret {name!r}", hint=hint)
-        sealed = known.sealed if known is not None else ""
+        sealed = current.sealed if current is not None else ""
         if value is not None:
             sealed = await self._seal(name, value)
-        kept = StoredSecret(
+        secret = StoredSecret(
             name=name,
             sealed=sealed,
             changed=Instant(self._clock.now()),
             by=by,
-            rule=rule if rule is not None else known.rule if known is not None else SecretRule(),
+            rule=rule if rule is not None else current.rule if current is not None else SecretRule(),
         )
         # Arguments that are not given are copied from the record read above, so it must still be the stored one.
         read = NOTHING if before is None else content_etag(before.value)
         what = f"the secret {name!r}"
         if after not in (None, read):
             raise revision_moved(what)
-        await put_after(self._store, KIND, name, msgspec.to_builtins(kept), after=read, what=what)
+        await put_after(self._store, KIND, name, msgspec.to_builtins(secret), after=read, what=what)
         await self._changed()
 
     async def _seal(self, name: str, value: str) -> str:
@@ -218,8 +218,8 @@ class Vault:
     async def delete(self, name: str, *, after: str | None = None) -> None:
         """Delete a secret. `after` is the ETag that it must have. Raises `NoSuchSecret`, `RevisionMoved`."""
         if not await delete_after(self._store, KIND, name, after=after, what=f"the secret {name[:100]!r}"):
-            known = ", ".join(repr(one.name) for one in await self.all()) or "none"
-            raise NoSuchSecret(f"the store has no secret {name[:100]!r}", hint=f"Existing secrets: {known}.")
+            secret_names = ", ".join(repr(one.name) for one in await self.all()) or "none"
+            raise NoSuchSecret(f"the store has no secret {name[:100]!r}", hint=f"Existing secrets: {secret_names}.")
         await self._changed()
 
     async def rotate(self) -> int:
@@ -231,8 +231,8 @@ class Vault:
         if not entries:
             return 0
         box = sealing_keys_of(self._settings)
-        kept = [(entry, one) for entry in entries if (one := _read(entry)).sealed]
-        opened = [(entry, one, box.open(one.name, one.sealed)) for entry, one in kept]
+        sealed = [(entry, one) for entry in entries if (one := _read(entry)).sealed]
+        opened = [(entry, one, box.open(one.name, one.sealed)) for entry, one in sealed]
         for entry, one, value in opened:
             fresh = msgspec.structs.replace(one, sealed=box.seal(one.name, value))
             try:
@@ -289,10 +289,10 @@ def _read(entry: ConfigEntry) -> StoredSecret:
     """Read a record. An invalid one becomes a record that no key decrypts: using it raises an error, and it can be set
     again or deleted."""
     try:
-        kept = msgspec.convert(entry.value, StoredSecret, strict=False)
+        secret = msgspec.convert(entry.value, StoredSecret, strict=False)
     except msgspec.ValidationError:
         return StoredSecret(name=entry.key, sealed="?", changed=Instant(0.0))
-    return msgspec.structs.replace(kept, name=entry.key)
+    return msgspec.structs.replace(secret, name=entry.key)
 
 
 class SecretRuleView(TypedDict):
@@ -321,13 +321,13 @@ class SecretView(SecretRuleView):
     """ETag of the present version, for `If-Match`."""
 
 
-def secret_view(kept: StoredSecret, mark: str) -> SecretView:
+def secret_view(secret: StoredSecret, mark: str) -> SecretView:
     return {
-        "name": kept.name,
-        "changedAt": kept.changed,
-        "changedBy": kept.by,
-        "stored": bool(kept.sealed),
-        **rule_view(kept.rule),
+        "name": secret.name,
+        "changedAt": secret.changed,
+        "changedBy": secret.by,
+        "stored": bool(secret.sealed),
+        **rule_view(secret.rule),
         "etag": etag_of(mark),
     }
 

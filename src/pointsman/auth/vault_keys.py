@@ -74,14 +74,14 @@ class SealingKeys(NamedTuple):
 
 def sealing_keys_of(settings: VaultSettings) -> SealingKeys:
     """Return the configured keys. Raises `VaultLocked` if there are none, and `VaultKeyInvalid`."""
-    given = os.environ.get(VARIABLE, "").replace(",", " ").split() or [*settings.keys]
+    sources = os.environ.get(VARIABLE, "").replace(",", " ").split() or [*settings.keys]
     source = VARIABLE if os.environ.get(VARIABLE, "").strip() else "[vault] keys"
-    if not given:
+    if not sources:
         path = key_file_of(settings)
-        given, source = read_key_file(path), str(path)
-    if not given:
+        sources, source = read_key_file(path), str(path)
+    if not sources:
         raise VaultLocked("no key is configured for the secrets of the store", hint=HINT)
-    return SealingKeys(MultiFernet([_fernet(key, number, source) for number, key in enumerate(given, 1)]))
+    return SealingKeys(MultiFernet([_fernet(key, number, source) for number, key in enumerate(sources, 1)]))
 
 
 def key_file_of(settings: VaultSettings) -> Path:

@@ -125,32 +125,32 @@ def _rename_all(draft: Draft, run: _Run[RenameNode]) -> None:
 
 def _remove_all(draft: Draft, run: _Run[RemoveNode]) -> None:
     """Remove nodes and their edges."""
-    gone: dict[str, JsonObject] = {}
+    removed: dict[str, JsonObject] = {}
     for number, operation in run:
         with _numbered(number, operation):
-            if operation.node in gone:
-                _remove_nodes(draft, gone)
-                gone = {}
-            gone[operation.node] = draft.node(operation.node)
-    _remove_nodes(draft, gone)
+            if operation.node in removed:
+                _remove_nodes(draft, removed)
+                removed = {}
+            removed[operation.node] = draft.node(operation.node)
+    _remove_nodes(draft, removed)
 
 
 def _disconnect_all(draft: Draft, run: _Run[Disconnect]) -> None:
     """Remove edges. An edge whose removal may change the names of others is removed before the next one is found."""
-    gone: list[JsonObject] = []
+    removed: list[JsonObject] = []
     ends: set[str] = set()
     for number, operation in run:
         with _numbered(number, operation):
-            if gone and (not draft.has_edge(operation.edge) or name_of_ends(draft.edge(operation.edge)) in ends):
-                draft.drop(gone)
-                gone, ends = [], set()
+            if removed and (not draft.has_edge(operation.edge) or name_of_ends(draft.edge(operation.edge)) in ends):
+                draft.drop(removed)
+                removed, ends = [], set()
             edge = draft.edge(operation.edge)
-        gone.append(edge)
+        removed.append(edge)
         ends.add(name_of_ends(edge))
         if may_rename(edge):
-            draft.drop(gone)
-            gone, ends = [], set()
-    draft.drop(gone)
+            draft.drop(removed)
+            removed, ends = [], set()
+    draft.drop(removed)
 
 
 def _apply(draft: Draft, operation: AnyOperation) -> None:
@@ -166,7 +166,7 @@ def _apply(draft: Draft, operation: AnyOperation) -> None:
                 draft.forget_names()
             draft.must_lead_somewhere(changed)
         case ChangeWorkflow(set=put, remove=remove):
-            change(draft.document, put, remove, kept=NOT_HERE, what="the workflow")
+            change(draft.document, put, remove, protected=NOT_HERE, what="the workflow")
         case OrderEdges(edges=edges):
             names = [name for name, _ in draft.named_edges()]
             _order(draft.edges, names, edges, "edge")
@@ -182,11 +182,11 @@ def _apply_to_nodes(draft: Draft, operation: AddNode | RemoveNode | ChangeNode |
         case AddNode(node=node):
             _add(draft, node, operation)
         case RemoveNode(node=node):
-            gone = draft.node(node)
+            removed = draft.node(node)
             take_out(draft, node)
-            _remove_nodes(draft, {node: gone})
+            _remove_nodes(draft, {node: removed})
         case ChangeNode(node=node, set=put, remove=remove):
-            change(draft.node(node), put, remove, kept=("id",), what=f"node {node!r}")
+            change(draft.node(node), put, remove, protected=("id",), what=f"node {node!r}")
         case MoveNode(node=node):
             _move(draft, node, operation)
         case OrderNodes(nodes=nodes):
@@ -196,15 +196,15 @@ def _apply_to_nodes(draft: Draft, operation: AddNode | RemoveNode | ChangeNode |
             assert_never(operation)
 
 
-def _remove_nodes(draft: Draft, gone: Mapping[str, JsonObject]) -> None:
+def _remove_nodes(draft: Draft, removed: Mapping[str, JsonObject]) -> None:
     """Remove nodes, their edges, and their entries in lists."""
-    if not gone:
+    if not removed:
         return
-    draft.drop([edge for edge in draft.written_edges() if is_at_one_of(gone, edge)])
-    _unlist(draft, gone)
-    if draft.document.get("entry") in gone:
+    draft.drop([edge for edge in draft.written_edges() if is_at_one_of(removed, edge)])
+    _unlist(draft, removed)
+    if draft.document.get("entry") in removed:
         del draft.document["entry"]
-    nodes = {id(node) for node in gone.values()}
+    nodes = {id(node) for node in removed.values()}
     draft.nodes[:] = [one for one in draft.nodes if id(one) not in nodes]
     draft.forget_names()
 
@@ -237,9 +237,9 @@ def _move(draft: Draft, node: str, where: MoveNode) -> None:
 
 
 def _place(draft: Draft, node: str, where: AddNode | MoveNode, on: JsonObject | None) -> None:
-    said = [name for name in ("after", "on", "within") if getattr(where, name)]
-    if len(said) > 1:
-        raise OperationRefused(f"{' and '.join(said)} exclude each other", hint="Set one of them.")
+    positions = [name for name in ("after", "on", "within") if getattr(where, name)]
+    if len(positions) > 1:
+        raise OperationRefused(f"{' and '.join(positions)} exclude each other", hint="Set one of them.")
     if on is not None:
         put_on(draft, node, on)
     elif where.after:
@@ -262,23 +262,23 @@ def _must_be_an_id(name: str) -> None:
 
 
 def _order(parts: list[Json], names: Sequence[str], wanted: Sequence[str], kind: str) -> None:
-    named = iter(names)
-    known: dict[str, Json] = {}
+    remaining_names = iter(names)
+    by_name: dict[str, Json] = {}
     others: list[Json] = []
     for part in parts:
-        name = next(named) if isinstance(part, dict) and (kind == "edge" or "id" in part) else None
-        if name is None or name in known:
+        name = next(remaining_names) if isinstance(part, dict) and (kind == "edge" or "id" in part) else None
+        if name is None or name in by_name:
             others.append(part)
         else:
-            known[name] = part
-    missing = next((name for name in wanted if name not in known), None)
+            by_name[name] = part
+    missing = next((name for name in wanted if name not in by_name), None)
     if missing is not None:
         raise OperationRefused(
-            f"there is no {kind} {missing!r}", hint=f"Existing: {', '.join(map(repr, known)) or 'none'}."
+            f"there is no {kind} {missing!r}", hint=f"Existing: {', '.join(map(repr, by_name)) or 'none'}."
         )
     first = dict.fromkeys(wanted)
-    rest = [part for name, part in known.items() if name not in first]
-    parts[:] = [*(known[name] for name in first), *rest, *others]
+    rest = [part for name, part in by_name.items() if name not in first]
+    parts[:] = [*(by_name[name] for name in first), *rest, *others]
 
 
 FIXED: Final = ("start", "end", "loop", "parallel", "join")
@@ -391,15 +391,15 @@ def take_out(draft: Draft, node: str, *, keeps_errors: bool = False) -> None:
     """
     into = [edge for edge in draft.ways_to(node) if edge.get("source") != node]
     out = draft.ways_from(node)
-    kept = [edge for edge in out if keeps_errors and is_condition(edge, "error")]
+    error_edges = [edge for edge in out if keeps_errors and is_condition(edge, "error")]
     _bridge(draft, node, into, [edge for edge in out if edge.get("target") != node])
-    for edge in kept:
+    for edge in error_edges:
         draft.connect(edge)
     _unlist(draft, {node})
     draft.forget_names()
 
 
-def _unlist(draft: Draft, gone: Container[Json]) -> None:
+def _unlist(draft: Draft, removed: Container[Json]) -> None:
     """Remove nodes from the lists of loops and parallels."""
     for one in draft.nodes:
         config = one.get("config") if isinstance(one, dict) else None
@@ -408,7 +408,7 @@ def _unlist(draft: Draft, gone: Container[Json]) -> None:
         for key in LISTS:
             listed = config.get(key)
             if isinstance(listed, list):
-                config[key] = [name for name in listed if not isinstance(name, str) or name not in gone]
+                config[key] = [name for name in listed if not isinstance(name, str) or name not in removed]
 
 
 def _bridge(draft: Draft, node: str, into: Sequence[JsonObject], out: Sequence[JsonObject]) -> None:

@@ -44,13 +44,13 @@ def operations_between(before: JsonObject, after: JsonObject) -> tuple[AnyOperat
     renames, before = _renames(before, after)
     new_nodes, new_edges = _nodes(after), _edges(after)
     leaves = dict.fromkeys(name for name in _nodes(before) if name not in new_nodes)
-    gone = [
+    removals = [
         *(Disconnect(edge=name) for name in reversed([*_going(before, new_edges, leaves)])),
         *(RemoveNode(node=name) for name in leaves),
     ]
     # Compare with the document after the removals, because they also remove nodes from the lists that name them.
-    left = apply_operations(before, gone)
-    return (*renames, *gone, *_come(left, after, new_nodes, new_edges))
+    left = apply_operations(before, removals)
+    return (*renames, *removals, *_come(left, after, new_nodes, new_edges))
 
 
 def _renames(before: JsonObject, after: JsonObject) -> tuple[list[RenameNode], JsonObject]:

@@ -119,13 +119,13 @@ class EarlierRequest(NamedTuple):
 
 def conversation_messages(earlier: Sequence[EarlierRequest], words: str, *, name: str) -> list[Json]:
     """Return the conversation up to the present request as messages. `name`: the name of the assistant."""
-    said: list[JsonObject] = []
+    messages: list[JsonObject] = []
     verdict = ""
     for one in earlier:
-        said.append({"role": "user", "content": verdict + one.words})
-        said.append({"role": "assistant", "content": one.answer, "name": name})
+        messages.append({"role": "user", "content": verdict + one.words})
+        messages.append({"role": "assistant", "content": one.answer, "name": name})
         verdict = VERDICTS[one.accepted]
-    return [*said, {"role": "user", "content": verdict + words}]
+    return [*messages, {"role": "user", "content": verdict + words}]
 
 
 T = TypeVar("T")
@@ -237,7 +237,7 @@ async def edit_by_words(
 
 
 async def _converse(
-    app: AppContext, briefing: str, said: list[Json], read: Read[T], hear: RoundListener
+    app: AppContext, briefing: str, messages: list[Json], read: Read[T], hear: RoundListener
 ) -> Designed[T]:
     models = models_for(app.settings, model=app.services.model, script=app.services.script)
     rounds: list[Round] = []
@@ -248,7 +248,7 @@ async def _converse(
             request = ModelRequest(
                 model="",
                 system=briefing,
-                messages=[*said],
+                messages=[*messages],
                 purpose=PURPOSE,
                 timeout_s=TIMEOUT_S,
                 hints={"round": number, "call": number},
@@ -263,7 +263,7 @@ async def _converse(
             if not errors or errors in met:
                 break
             met.add(errors)
-            said += [assistant_message(reply, name=PURPOSE), user_message(problems_message(attempt.problems))]
+            messages += [assistant_message(reply, name=PURPOSE), user_message(problems_message(attempt.problems))]
     finally:
         await models.close()
     return Designed(made, tuple(rounds))

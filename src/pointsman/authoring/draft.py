@@ -83,7 +83,7 @@ class Draft:
         """Return an edge by its name. Raises `OperationRefused`."""
         found = self._named_edges().by_name.get(name)
         if found is None:
-            raise _unknown("edge", name, [known for known, _ in self.named_edges()])
+            raise _unknown("edge", name, [edge_name for edge_name, _ in self.named_edges()])
         return found
 
     def has_edge(self, name: str) -> bool:
@@ -123,9 +123,9 @@ class Draft:
 
     def drop(self, edges: Iterable[JsonObject]) -> None:
         """Remove edges."""
-        gone = {id(edge) for edge in edges}
+        dropped = {id(edge) for edge in edges}
         self._edges = None
-        self.edges[:] = [one for one in self.edges if id(one) not in gone]
+        self.edges[:] = [one for one in self.edges if id(one) not in dropped]
 
     def must_lead_somewhere(self, edge: JsonObject) -> None:
         """Raise `OperationRefused` if an end of an edge is not a node."""
@@ -192,9 +192,9 @@ def _names(edges: Sequence[Mapping[str, Json]], taken: dict[str, int]) -> list[s
 
 
 def change(
-    thing: JsonObject, put: Mapping[str, Json], remove: Sequence[str], *, what: str, kept: Sequence[str] = ()
+    thing: JsonObject, put: Mapping[str, Json], remove: Sequence[str], *, what: str, protected: Sequence[str] = ()
 ) -> None:
-    """Set and remove the members that pointers name. `kept`: members that cannot be changed this way. Raises
+    """Set and remove the members that pointers name. `protected`: members that cannot be changed this way. Raises
     `OperationRefused`."""
     for pointer in (*put, *remove):
         parts = pointer_parts(pointer)
@@ -202,7 +202,7 @@ def change(
             raise OperationRefused(
                 f"{pointer!r} is not a JSON pointer into {what}", hint="Write it as '/config/prompt'."
             )
-        if parts[0] in kept:
+        if parts[0] in protected:
             raise OperationRefused(
                 f"{pointer!r} of {what} cannot be changed this way", hint="Use the operations for it."
             )
@@ -250,8 +250,8 @@ def _remove(here: Json, parts: Sequence[str], pointer: str, what: str) -> None:
 def _member(here: Json, part: str, pointer: str, what: str) -> Json:
     if isinstance(here, dict):
         if part not in here:
-            known = ", ".join(map(repr, list(here)[:10])) or "nothing"
-            raise OperationRefused(f"{what} has no {pointer!r}", hint=f"At the position of {part!r} is {known}.")
+            members = ", ".join(map(repr, list(here)[:10])) or "nothing"
+            raise OperationRefused(f"{what} has no {pointer!r}", hint=f"At the position of {part!r} is {members}.")
         return here[part]
     return _item(here, part, pointer, what)
 
@@ -263,7 +263,7 @@ def _item(here: Json, part: str, pointer: str, what: str) -> Json:
     raise OperationRefused(f"{pointer!r} does not exist in {what}", hint=f"At the position of {part!r} is {length}.")
 
 
-def _unknown(kind: str, name: str, known: Sequence[str]) -> OperationRefused:
-    near = did_you_mean(name, known)
-    listed = ", ".join(map(repr, known[:20])) or "none"
+def _unknown(kind: str, name: str, names: Sequence[str]) -> OperationRefused:
+    near = did_you_mean(name, names)
+    listed = ", ".join(map(repr, names[:20])) or "none"
     return OperationRefused(f"there is no {kind} {name[:200]!r}", hint=near or f"Existing: {listed}.")

@@ -113,8 +113,8 @@ async def edit(
     the source cannot be read."""
     made = await app[DOCUMENTS].run(changed, source, operations, by=reader.name, chars=source.chars)
     was, now = await check(app, source, reader=reader), await check(app, made.source, reader=reader)
-    new, gone = _beyond(now.problems, was.problems), _beyond(was.problems, now.problems)
-    return replace(made, problems=now.problems, new=new, gone=gone)
+    new, solved = _beyond(now.problems, was.problems), _beyond(was.problems, now.problems)
+    return replace(made, problems=now.problems, new=new, gone=solved)
 
 
 def changed(source: Workflow, operations: Sequence[AnyOperation]) -> Edited:
@@ -147,12 +147,12 @@ def respelled(source: Workflow, before: JsonObject, after: JsonObject) -> tuple[
     if source.read.dialect == NATIVE:
         return _native(source, before, after)
     workflow, _ = Definition.from_document(after)
-    told: tuple[Problem, ...] = ()
+    losses: tuple[Problem, ...] = ()
     if workflow is not None and isinstance(source.original, dict):
         written = write_workflow(workflow, dialect=source.read.dialect or NATIVE, original=source.original)
-        told = written.losses
+        losses = written.losses
         made = _parsed(source, rewritten(source.document, written.document), source.read.dialect)
-        if not told and made.read.workflow == workflow:
+        if not losses and made.read.workflow == workflow:
             return made, ()
     left = warning(
         "dialect-left",
@@ -160,7 +160,7 @@ def respelled(source: Workflow, before: JsonObject, after: JsonObject) -> tuple[
         f"the dialect {source.read.dialect!r} cannot express this: the workflow is now written in {NATIVE!r}",
         hint="Save it under another id to keep the previous version beside it.",
     )
-    return _parsed(source, _native_text(source, after), NATIVE), (left, *told)
+    return _parsed(source, _native_text(source, after), NATIVE), (left, *losses)
 
 
 def comments_lost(before: Document, after: Document) -> tuple[Problem, ...]:
@@ -169,13 +169,13 @@ def comments_lost(before: Document, after: Document) -> tuple[Problem, ...]:
     if at is None or before.text == after.text:
         return ()
     line, column = before.line_and_column(at)
-    told = warning(
+    problem = warning(
         "comments-lost",
         "",
         f"the comments of the document are lost, the first one in line {line}",
         hint="The previous revision keeps them. Save the document as YAML to keep comments.",
     )
-    return (replace(told, line=line, column=column),)
+    return (replace(problem, line=line, column=column),)
 
 
 def _native(source: Workflow, before: JsonObject, after: JsonObject) -> tuple[Workflow, tuple[Problem, ...]]:
@@ -219,10 +219,10 @@ def _as_written(original: JsonObject, before: JsonObject, after: JsonObject) -> 
 
 
 def _native_text(source: Workflow, document: JsonObject) -> str:
-    said = {"pointsman": FORMAT, **document}
+    contents = {"pointsman": FORMAT, **document}
     if source.document.format == "yaml":
-        return plain_yaml(said)
-    return json.dumps(said, ensure_ascii=False, indent=INDENT) + "\n"
+        return plain_yaml(contents)
+    return json.dumps(contents, ensure_ascii=False, indent=INDENT) + "\n"
 
 
 def _parsed(source: Workflow, text: str, dialect: str | None) -> Workflow:
@@ -231,11 +231,11 @@ def _parsed(source: Workflow, text: str, dialect: str | None) -> Workflow:
 
 def _beyond(problems: Iterable[Problem], others: Iterable[Problem]) -> tuple[Problem, ...]:
     """Return the problems that are not among the others. Compares messages, since positions change."""
-    known = Counter(map(_identity_of, others))
+    counts = Counter(map(_identity_of, others))
     found: list[Problem] = []
     for problem in problems:
-        if known[_identity_of(problem)] > 0:
-            known[_identity_of(problem)] -= 1
+        if counts[_identity_of(problem)] > 0:
+            counts[_identity_of(problem)] -= 1
         else:
             found.append(problem)
     return tuple(found)
@@ -252,9 +252,9 @@ _SPACED: Final = re.compile(r'\A\s*\{\s*"[^"]*"\s*:\s')
 _INDENTED: Final = re.compile(r"\A\s*\{\r?\n( +|\t+)")
 
 
-def document_of(given: Json, *, dialect: str | None = None, name: str = "") -> Workflow:
+def document_of(source: Json, *, dialect: str | None = None, name: str = "") -> Workflow:
     """Return a workflow given as data, or as text in JSON or YAML. It is not read yet."""
-    text = given if isinstance(given, str) else msgspec.json.encode(given)
+    text = source if isinstance(source, str) else msgspec.json.encode(source)
     return Workflow(text, dialect=dialect, name=name)
 
 
@@ -326,12 +326,12 @@ def _put_items(tree: MutableSequence[object], before: list[Json], after: list[Js
     places: dict[str, list[int]] = {}
     for at, item in enumerate(before):
         places.setdefault(_identity(item), []).append(at)
-    wanted = {_identity(item) for item in after}
+    identities = {_identity(item) for item in after}
     trees = list(tree)
     made: list[object] = []
     for position, value in enumerate(after):
         found = places.get(_identity(value))
-        replaces = position < len(before) and _identity(before[position]) not in wanted
+        replaces = position < len(before) and _identity(before[position]) not in identities
         at = found.pop(0) if found else position if replaces and _alike(before[position], value) else None
         if at is None:
             made.append(value)
@@ -343,13 +343,13 @@ def _put_items(tree: MutableSequence[object], before: list[Json], after: list[Js
 
 def _arrange(tree: MutableSequence[object], trees: list[object], made: list[object]) -> None:
     """Edit item by item if the order stays, so that comments around an item stay with it."""
-    wanted, there = {id(one) for one in made}, {id(one) for one in trees}
-    stay = [one for one in trees if id(one) in wanted]
+    placed_ids, there = {id(one) for one in made}, {id(one) for one in trees}
+    stay = [one for one in trees if id(one) in placed_ids]
     if [id(one) for one in made if id(one) in there] != [id(one) for one in stay]:
         tree[:] = made
         return
     for at in reversed(range(len(trees))):
-        if id(trees[at]) not in wanted:
+        if id(trees[at]) not in placed_ids:
             del tree[at]
     for at, one in enumerate(made):
         if id(one) not in there:

@@ -258,7 +258,7 @@ class Verb(Generic[A]):
         """Perform a call. Errors that the caller can correct are returned, not raised."""
         try:
             call.bench.caller.must_have(self.rule.role, self.rule.what)  # Before its arguments are read.
-            given = msgspec.convert(arguments, self.takes)
+            request = msgspec.convert(arguments, self.takes)
         except msgspec.ValidationError as why:
             await call.bench.acting.record_refusal(self.rule, "arguments-invalid")
             return _error("arguments-invalid", str(why), f"Parameters: {_named(self.schema)}.")
@@ -266,7 +266,7 @@ class Verb(Generic[A]):
             await call.bench.acting.record_refusal(self.rule, why.code)
             return error_of(why)
         try:
-            return await self.does(call, given)
+            return await self.does(call, request)
         except PointsmanError as why:
             await call.bench.acting.record_refusal(self.rule, why.code)
             return error_of(why)
@@ -280,8 +280,8 @@ def error_of(why: PointsmanError) -> JsonObject:
 
 
 def _error(code: str, message: str, hint: str = "", problems: Sequence[Json] = ()) -> JsonObject:
-    said: JsonObject = {"error": {"code": code, "message": message, "hint": hint}}
-    return {**said, "problems": [*problems]} if problems else said
+    reply: JsonObject = {"error": {"code": code, "message": message, "hint": hint}}
+    return {**reply, "problems": [*problems]} if problems else reply
 
 
 @cache
@@ -298,80 +298,80 @@ def _named(schema: JsonObject) -> str:
     return ", ".join(f"{name} (required)" if name in required else name for name in fields) or "no arguments"
 
 
-async def _list(call: VerbCall, given: NoArguments) -> JsonView:
+async def _list(call: VerbCall, request: NoArguments) -> JsonView:
     return {"workflows": (await call.bench.workflows.list(include_disabled=True))["workflows"]}
 
 
-async def _get(call: VerbCall, given: WorkflowArguments) -> JsonView:
-    return await call.bench.authoring.describe(given.workflow)
+async def _get(call: VerbCall, request: WorkflowArguments) -> JsonView:
+    return await call.bench.authoring.describe(request.workflow)
 
 
-async def _check(call: VerbCall, given: CheckArguments) -> JsonView:
-    return await call.bench.workflows.check(document_of(given.document, dialect=given.dialect))
+async def _check(call: VerbCall, request: CheckArguments) -> JsonView:
+    return await call.bench.workflows.check(document_of(request.document, dialect=request.dialect))
 
 
-async def _save(call: VerbCall, given: SaveArguments) -> JsonView:
-    source = document_of(given.document, dialect=given.dialect)
-    saved = await call.bench.workflows.save(source, draft=given.draft)
+async def _save(call: VerbCall, request: SaveArguments) -> JsonView:
+    source = document_of(request.document, dialect=request.dialect)
+    saved = await call.bench.workflows.save(source, draft=request.draft)
     return {**saved, **await call.bench.authoring.described(source)}
 
 
-async def _edit(call: VerbCall, given: EditArguments) -> JsonView:
-    operations = read_operations(given.operations)
-    return await call.bench.authoring.edit(given.workflow, operations, apply=given.apply, revision=given.revision)
+async def _edit(call: VerbCall, request: EditArguments) -> JsonView:
+    operations = read_operations(request.operations)
+    return await call.bench.authoring.edit(request.workflow, operations, apply=request.apply, revision=request.revision)
 
 
-async def _design(call: VerbCall, given: DesignArguments) -> JsonView:
-    return await call.bench.authoring.design(given.words, name=given.id, save=given.save)
+async def _design(call: VerbCall, request: DesignArguments) -> JsonView:
+    return await call.bench.authoring.design(request.words, name=request.id, save=request.save)
 
 
-async def _delete(call: VerbCall, given: WorkflowArguments) -> JsonView:
-    await call.bench.workflows.delete(given.workflow)
-    return {"deleted": given.workflow}
+async def _delete(call: VerbCall, request: WorkflowArguments) -> JsonView:
+    await call.bench.workflows.delete(request.workflow)
+    return {"deleted": request.workflow}
 
 
-async def _versions(call: VerbCall, given: WorkflowArguments) -> JsonView:
-    return {"versions": (await call.bench.workflows.versions(given.workflow))["workflows"]}
+async def _versions(call: VerbCall, request: WorkflowArguments) -> JsonView:
+    return {"versions": (await call.bench.workflows.versions(request.workflow))["workflows"]}
 
 
-async def _diff(call: VerbCall, given: CompareArguments) -> JsonView:
-    return await call.bench.authoring.compare(given.workflow, given.since, given.to)
+async def _diff(call: VerbCall, request: CompareArguments) -> JsonView:
+    return await call.bench.authoring.compare(request.workflow, request.since, request.to)
 
 
-async def _rollback(call: VerbCall, given: RollbackArguments) -> JsonView:
-    return await call.bench.authoring.restore(given.workflow, given.revision)
+async def _rollback(call: VerbCall, request: RollbackArguments) -> JsonView:
+    return await call.bench.authoring.restore(request.workflow, request.revision)
 
 
-async def _run(call: VerbCall, given: StartArguments) -> JsonView:
-    execution = await call.bench.start(given.workflow, given.input, session=given.session_id, key=call.key)
-    if not given.wait:
+async def _run(call: VerbCall, request: StartArguments) -> JsonView:
+    execution = await call.bench.start(request.workflow, request.input, session=request.session_id, key=call.key)
+    if not request.wait:
         return {"executionId": execution.id, "status": execution.status}
     call.began(execution.id)
     return await call.bench.watched(execution, call.hear)
 
 
-async def _look(call: VerbCall, given: ExecutionArguments) -> JsonView:
-    return await call.bench.execution(given.execution_id)
+async def _look(call: VerbCall, request: ExecutionArguments) -> JsonView:
+    return await call.bench.execution(request.execution_id)
 
 
-async def _answer(call: VerbCall, given: AnswerArguments) -> JsonView:
+async def _answer(call: VerbCall, request: AnswerArguments) -> JsonView:
     execution = await call.bench.executions.answer(
-        given.execution_id, given.gate, given.action, given.data, comment=given.comment, digest=given.digest
+        request.execution_id, request.gate, request.action, request.data, comment=request.comment, digest=request.digest
     )
-    if not given.wait:
+    if not request.wait:
         return {"executionId": execution.id, "status": execution.status}
     return await call.bench.watched(execution, call.hear)
 
 
-async def _resume(call: VerbCall, given: ResumeArguments) -> JsonView:
-    execution = await call.bench.executions.resume(given.execution_id)
-    if not given.wait:
+async def _resume(call: VerbCall, request: ResumeArguments) -> JsonView:
+    execution = await call.bench.executions.resume(request.execution_id)
+    if not request.wait:
         return {"executionId": execution.id, "status": execution.status}
     return await call.bench.watched(execution, call.hear)
 
 
-async def _cancel(call: VerbCall, given: CancelArguments) -> JsonView:
-    return await call.bench.cancel(given.execution_id, given.reason)
+async def _cancel(call: VerbCall, request: CancelArguments) -> JsonView:
+    return await call.bench.cancel(request.execution_id, request.reason)
 
 
 def _tool(

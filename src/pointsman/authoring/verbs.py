@@ -180,9 +180,9 @@ class AuthoringVerbs(Verbs):
         `WorkflowInvalid` if the text cannot be read or would be saved with errors.
         """
         await must_see_workflow(self.app, self.caller, workflow)
-        source, known = await self._at(workflow, revision, text)
+        source, current = await self._at(workflow, revision, text)
         edited = await edit(self.app, source, operations, reader=self.caller)
-        made = await self._save_if_applied(edited, known, apply=apply, draft=draft)
+        made = await self._save_if_applied(edited, current, apply=apply, draft=draft)
         if native:
             made["native"] = edited.native
         if graph:
@@ -210,7 +210,7 @@ class AuthoringVerbs(Verbs):
         from pointsman.authoring.design import edit_by_words  # Loads the models.
 
         await must_see_workflow(self.app, self.caller, workflow)
-        source, known = await self._at(workflow, revision, text)
+        source, current = await self._at(workflow, revision, text)
         if on:
             source = (await edit(self.app, source, on, reader=self.caller)).source
         designed = await edit_by_words(self.app, source, words, caller=self.caller, earlier=earlier, hear=hear)
@@ -221,7 +221,7 @@ class AuthoringVerbs(Verbs):
                 hint="Rephrase the description, or send operations.",
             )
         made = await self._save_if_applied(
-            designed.made, known, apply=apply and designed.ok, draft=not designed.made.ok
+            designed.made, current, apply=apply and designed.ok, draft=not designed.made.ok
         )
         return {**made, **evidence_of(designed.rounds)}
 
@@ -320,8 +320,8 @@ class AuthoringVerbs(Verbs):
         return (source if text is None else await self._instead_of(source, text)), latest
 
     async def _before(self, workflow: str, revision: int) -> int:
-        known = [entry.revision for entry in await self.app.store.workflows.list(WorkflowId(workflow))]
-        return max((one for one in known if one < revision), default=revision)
+        revisions = [entry.revision for entry in await self.app.store.workflows.list(WorkflowId(workflow))]
+        return max((one for one in revisions if one < revision), default=revision)
 
     async def _instead_of(self, source: Workflow, text: str) -> Workflow:
         """Return another text of the same workflow. Raises `WorkflowInvalid` if it cannot be read, `AuthorError` if it

@@ -110,12 +110,12 @@ class ChatListener:
     def __init__(self, app: AppContext, only: ExecutionId | None = None) -> None:
         self.only = only
         self.queue: asyncio.Queue[tuple[ExecutionId, Row | Delta] | None] = asyncio.Queue()
-        held = ref(self)
+        reference = ref(self)
 
-        def hear(seen: Committed | Delta) -> None:
-            listener = held()
-            if listener is not None and listener.only in (None, seen.execution):
-                listener.queue.put_nowait((seen.execution, seen if isinstance(seen, Delta) else seen.row))
+        def hear(update: Committed | Delta) -> None:
+            listener = reference()
+            if listener is not None and listener.only in (None, update.execution):
+                listener.queue.put_nowait((update.execution, update if isinstance(update, Delta) else update.row))
 
         self.leave = finalize(self, app.feed.watch(hear))
 
@@ -183,19 +183,19 @@ class StreamedAnswer:
         self.words.append(text)
         return ChatDelta("words", text)
 
-    def _pieces_of(self, seen: Row | Delta) -> Iterator[ChatDelta]:
-        if isinstance(seen, Delta):
-            if seen.step.node not in self.hidden and seen.delta.get("kind") == "text":
-                text = str(seen.delta["text"])
-                self._speaking[seen.step] = self._speaking.get(seen.step, "") + text
+    def _pieces_of(self, update: Row | Delta) -> Iterator[ChatDelta]:
+        if isinstance(update, Delta):
+            if update.step.node not in self.hidden and update.delta.get("kind") == "text":
+                text = str(update.delta["text"])
+                self._speaking[update.step] = self._speaking.get(update.step, "") + text
                 yield self._words_delta(text) if self.is_spoken else ChatDelta("thought", text)
             return
-        for event in seen.events:
+        for event in update.events:
             match event:
                 case StepStarted(step=step) if step.node in self.execution.names and step.node not in self.hidden:
                     yield ChatDelta("thought", f"{self.execution.names[step.node]} …\n")
-                case StepSucceeded(step=step) if said := self._speaking.pop(step, "").strip():
-                    self._last = said
+                case StepSucceeded(step=step) if spoken_text := self._speaking.pop(step, "").strip():
+                    self._last = spoken_text
                     yield self._words_delta("\n\n") if self.is_spoken else ChatDelta("thought", "\n")
                 case _:
                     pass
@@ -220,23 +220,23 @@ class StreamedAnswer:
         return [with_reference(self.execution.id, f"It waits for {awaited}." if awaited else f"It is {status}.")]
 
 
-async def begin(app: AppContext, caller: Caller, asked: ChatRequest) -> StreamedAnswer:
+async def begin(app: AppContext, caller: Caller, request: ChatRequest) -> StreamedAnswer:
     """Process the last message. It is durable on return, and the answer can be streamed.
 
     Raises `UnknownWorkflow`, `NotAllowed`, `NotText`, `MessagesInvalid`, and the errors of answers to gates.
     """
-    await must_see_workflow(app, caller, asked.workflow)
-    if asked.session is not None:
-        await must_own_session(app, caller, asked.session)
-    source = await source_of_saved(app, asked.workflow)
+    await must_see_workflow(app, caller, request.workflow)
+    if request.session is not None:
+        await must_own_session(app, caller, request.session)
+    source = await source_of_saved(app, request.workflow)
     definition = await app[DOCUMENTS].here(lambda: source.definition, chars=source.chars, of=source.digest)
-    if asked.previous is not None:
-        await _must_know(app, caller, asked)
-    if not asked.messages:
+    if request.previous is not None:
+        await _must_know(app, caller, request)
+    if not request.messages:
         raise MessagesInvalid(
             "the request contains no messages", hint="Send at least one message; the last one goes to the workflow."
         )
-    return await _begun(app, caller, asked, definition)
+    return await _begun(app, caller, request, definition)
 
 
 @contextmanager
@@ -250,41 +250,43 @@ def _listening(app: AppContext, only: ExecutionId | None = None) -> Generator[Ch
         raise
 
 
-async def _must_know(app: AppContext, caller: Caller, asked: ChatRequest) -> None:
-    if asked.session is not None:
+async def _must_know(app: AppContext, caller: Caller, request: ChatRequest) -> None:
+    if request.session is not None:
         raise MessagesInvalid(
-            f"{asked.previous!r} and the conversation {asked.session!r} are different conversations",
+            f"{request.previous!r} and the conversation {request.session!r} are different conversations",
             hint="Send one of them.",
         )
-    await must_see(app, caller, str(asked.previous))
+    await must_see(app, caller, str(request.previous))
 
 
-async def _begun(app: AppContext, caller: Caller, asked: ChatRequest, definition: WorkflowDefinition) -> StreamedAnswer:
-    last = asked.messages[-1]
+async def _begun(
+    app: AppContext, caller: Caller, request: ChatRequest, definition: WorkflowDefinition
+) -> StreamedAnswer:
+    last = request.messages[-1]
     if last.get("role") == "tool":
-        return await _returned(app, caller, asked, definition)
+        return await _returned(app, caller, request, definition)
     if last.get("role") != "user":
         raise MessagesInvalid(
             f"the last message has the role {last.get('role')!r}",
             hint="The last message must be of the user or of a tool.",
         )
-    under_way = await _under_way(app, caller, asked)
+    under_way = await _under_way(app, caller, request)
     if under_way is not None:
         execution, gate = under_way
-        asking = [one for one in asked.messages if one.get("role") == "assistant"][-1:]
+        questions = [one for one in request.messages if one.get("role") == "assistant"][-1:]
         with _listening(app, execution.id) as listener:
             dialogue = _dialogue(execution, definition, listener)
-            await _answer(caller, dialogue, gate, text_of(last), seen=digest_in(asking[0]) if asking else "")
+            await _answer(caller, dialogue, gate, text_of(last), digest=digest_in(questions[0]) if questions else "")
         return dialogue
-    return await _started(app, caller, asked, definition)
+    return await _started(app, caller, request, definition)
 
 
-async def _under_way(app: AppContext, caller: Caller, asked: ChatRequest) -> tuple[Execution, OpenGate] | None:
+async def _under_way(app: AppContext, caller: Caller, request: ChatRequest) -> tuple[Execution, OpenGate] | None:
     """Return the turn that is in progress and its open gate."""
-    said = [one for one in asked.messages if one.get("role") == "assistant"][-1:]
-    name = reference_in(said[0]) if said else asked.previous
-    if name is None and asked.session is not None:
-        name = await open_turn(app.runtime, asked.session)
+    replies = [one for one in request.messages if one.get("role") == "assistant"][-1:]
+    name = reference_in(replies[0]) if replies else request.previous
+    if name is None and request.session is not None:
+        name = await open_turn(app.runtime, request.session)
     if name is None:
         return None
     await must_see(app, caller, name)
@@ -295,19 +297,19 @@ async def _under_way(app: AppContext, caller: Caller, asked: ChatRequest) -> tup
 
 
 async def _started(
-    app: AppContext, caller: Caller, asked: ChatRequest, definition: WorkflowDefinition
+    app: AppContext, caller: Caller, request: ChatRequest, definition: WorkflowDefinition
 ) -> StreamedAnswer:
     try:
         field = text_field(definition, definition.input_schema)
     except InputInvalid as why:
         raise NotText(f"{definition.id!r} does not accept a text as its input", hint=why.hint) from None
-    given: JsonObject = {field: text_of(asked.messages[-1])}
-    if is_conversational(definition) and asked.session is None:
-        before = [] if asked.previous is None else await _said_in(app, asked.previous)
-        given["messages"] = before + history_of(asked.messages)
+    start_input: JsonObject = {field: text_of(request.messages[-1])}
+    if is_conversational(definition) and request.session is None:
+        before = [] if request.previous is None else await _said_in(app, request.previous)
+        start_input["messages"] = before + history_of(request.messages)
     trigger: JsonObject = {"kind": "chat", "by": caller.name}
     with _listening(app) as listener:
-        execution = await start_as(app, caller, asked.workflow, given, session=asked.session, trigger=trigger)
+        execution = await start_as(app, caller, request.workflow, start_input, session=request.session, trigger=trigger)
     listener.only = execution.id
     dialogue = _dialogue(execution, definition, listener)
     dialogue.before = AnswerUsage(0, 0)  # The execution may have answered by now.
@@ -323,44 +325,44 @@ async def _said_in(app: AppContext, turn: ExecutionId) -> list[Json]:
     return spoken_messages(state.root.data.root.get("messages"))
 
 
-async def _answer(caller: Caller, dialogue: StreamedAnswer, gate: OpenGate, text: str, *, seen: str) -> None:
+async def _answer(caller: Caller, dialogue: StreamedAnswer, gate: OpenGate, text: str, *, digest: str) -> None:
     """Answer the gate that the question showed. If the gate has changed meanwhile, the question is asked again.
 
-    `seen` is the digest in the question, if the client sent it back. Without it the version that the person saw is
+    `digest` is the digest in the question, if the client sent it back. Without it the version that the person saw is
     unknown.
     """
     answer = answer_in(gate, text)
     if answer is None:
         dialogue.note = f"{text[:200]!r} is not a valid answer to this gate."
         return
-    asked = gate.at.gate
-    seen = answer.digest or seen
-    if asked is not None and asked.changed and not seen:
-        told = f'{{"action": "{answer.action}", "digest": "{asked.digest[:SHORT_CHARS]}"}}'
-        dialogue.note = f"The gate has changed since it was read. To answer its present state, send `{told}`."
+    open_gate = gate.at.gate
+    digest = answer.digest or digest
+    if open_gate is not None and open_gate.changed and not digest:
+        example = f'{{"action": "{answer.action}", "digest": "{open_gate.digest[:SHORT_CHARS]}"}}'
+        dialogue.note = f"The gate has changed since it was read. To answer its present state, send `{example}`."
         return
-    asking = dialogue.execution.asking(gate)
+    answerable = dialogue.execution.asking(gate)
     try:
-        await asking.answer(
+        await answerable.answer(
             gate.id,
             answer.action,
             answer.data,
             comment=answer.comment,
             by=caller.name,
             groups=caller.groups,
-            digest=seen,
+            digest=digest,
         )
     except (GateChangedMeanwhile, AnswerInvalid) as why:
         dialogue.note = " ".join(part for part in (f"{why}.", why.hint) if part)
 
 
 async def _returned(
-    app: AppContext, caller: Caller, asked: ChatRequest, definition: WorkflowDefinition
+    app: AppContext, caller: Caller, request: ChatRequest, definition: WorkflowDefinition
 ) -> StreamedAnswer:
     """Return the tool results at the end of the messages to their gate. Results that were already returned have no
     effect."""
     results: dict[Reference, Json] = {}
-    for message in reversed(asked.messages):
+    for message in reversed(request.messages):
         if message.get("role") != "tool":
             break
         results.setdefault(call_of(str(message.get("tool_call_id", ""))), result_of(message))
@@ -378,8 +380,8 @@ async def _returned(
         gate = next((one for one in execution.gates if gate_mark(one) == mark), None)
         if gate is not None:
             data: JsonObject = {call.number: result for call, result in results.items()}
-            asking = execution.asking(gate)
-            await asking.answer(gate.id, RETURN, data, by=caller.name, groups=caller.groups)
+            answerable = execution.asking(gate)
+            await answerable.answer(gate.id, RETURN, data, by=caller.name, groups=caller.groups)
     return dialogue
 
 

@@ -155,15 +155,15 @@ async def set_title(
     turns = await app.store.executions.list(ExecutionQuery(session=session, last_of_session=True, limit=1))
     if not turns:
         raise unknown_session(session)
-    said = " ".join(title.split())
-    if len(said) > TITLE_CHARS_MAX or not (said.isprintable() or not said):
+    normalized = " ".join(title.split())
+    if len(normalized) > TITLE_CHARS_MAX or not (normalized.isprintable() or not normalized):
         raise InputInvalid(
             "the title contains characters that cannot be displayed, or is too long",
             hint=f"Use at most {TITLE_CHARS_MAX} printable characters.",
         )
     entries = app.store.entries
-    if said:
-        await put_after(entries, TITLE, session, {"title": said}, after=after, what=what)
+    if normalized:
+        await put_after(entries, TITLE, session, {"title": normalized}, after=after, what=what)
     else:
         await delete_after(entries, TITLE, session, after=after, what=what)
     return await _view(app, turns[0])
@@ -236,11 +236,11 @@ async def conversation_view(app: AppContext, session: str) -> ConversationView:
     if not turns:
         raise unknown_session(session)
     await finish_last_turn(app.runtime, session)
-    said = await app.store.sessions.load(session)
+    transcript = await app.store.sessions.load(session)
     return {
         "sessionId": session,
-        "closed": said.closed,
-        "messages": [*said.messages],
+        "closed": transcript.closed,
+        "messages": [*transcript.messages],
         "executions": await entries_of(app, turns),
         "openTurn": await open_turn(app.runtime, session),
     }
@@ -358,5 +358,7 @@ async def _collections(app: AppContext, rows: list[Row]) -> Mapping[str, str] | 
         workflow = await app[LIBRARY].kept(began.definition if began is not None else "")
     except DefinitionGone:
         return None
-    said = ((workflow.config.settings if workflow.config is not None else None) or {}).get(SETTING)
-    return {name: str(collection) for name, collection in said.items()} if isinstance(said, dict) else None
+    collections = ((workflow.config.settings if workflow.config is not None else None) or {}).get(SETTING)
+    return (
+        {name: str(collection) for name, collection in collections.items()} if isinstance(collections, dict) else None
+    )

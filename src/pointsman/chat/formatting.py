@@ -79,16 +79,16 @@ def text_of(message: JsonObject) -> str:
 def history_of(messages: Sequence[JsonObject]) -> list[Json]:
     """Return the messages of users and assistants. System prompts are the workflow's own, and tool messages belong to
     its steps."""
-    told = [one for one in messages if one.get("role") in ("user", "assistant")]
-    said = [(str(one["role"]), REFERENCE.sub("", text_of(one))) for one in told]
-    return [{"role": role, "content": text} for role, text in said if text]
+    turns = [one for one in messages if one.get("role") in ("user", "assistant")]
+    texts = [(str(one["role"]), REFERENCE.sub("", text_of(one))) for one in turns]
+    return [{"role": role, "content": text} for role, text in texts if text]
 
 
 def spoken_messages(messages: Json) -> list[Json]:
     """Return the messages of users and assistants among those of an execution."""
-    told = [one for one in messages if isinstance(one, dict)] if isinstance(messages, list) else []
-    spoken = [one for one in told if one.get("role") in ("user", "assistant") and isinstance(one.get("content"), str)]
-    return [{"role": one["role"], "content": one["content"]} for one in spoken if one["content"]]
+    objects = [one for one in messages if isinstance(one, dict)] if isinstance(messages, list) else []
+    turns = [one for one in objects if one.get("role") in ("user", "assistant") and isinstance(one.get("content"), str)]
+    return [{"role": one["role"], "content": one["content"]} for one in turns if one["content"]]
 
 
 def output_text(output: Json) -> str:
@@ -115,30 +115,32 @@ def digest_in(message: JsonObject) -> str:
 
 def question(execution: ExecutionId, gate: OpenGate) -> str:
     """Return the question of a gate: its message, its data, and the possible answers."""
-    asked = gate.at.gate
-    assert asked is not None
-    parts = [asked.message]
-    if asked.displayed not in (None, {}, [], ""):
+    open_gate = gate.at.gate
+    assert open_gate is not None
+    parts = [open_gate.message]
+    if open_gate.displayed not in (None, {}, [], ""):
         parts.append(
             _cut(
-                asked.displayed if isinstance(asked.displayed, str) else f"```json\n{output_text(asked.displayed)}\n```"
+                open_gate.displayed
+                if isinstance(open_gate.displayed, str)
+                else f"```json\n{output_text(open_gate.displayed)}\n```"
             )
         )
-    options = [f"- `{_value(one)}`" + (f" ({one['label']})" if one.get("label") else "") for one in asked.options]
+    options = [f"- `{_value(one)}`" + (f" ({one['label']})" if one.get("label") else "") for one in open_gate.options]
     if options:
         parts.append("Answer with one of:\n" + "\n".join(options))
-    if asked.about == "calls":
-        each = ", ".join(f'"{call.number}": true' for call in asked.calls)
+    if open_gate.about == "calls":
+        each = ", ".join(f'"{call.number}": true' for call in open_gate.calls)
         parts.append(
             f'To decide on each call: `{{"action": "edit", "data": {{{each}}}}}`, where `false` skips a call, '
             "and an object makes it with other arguments."
         )
-    if asked.form is not None:
+    if open_gate.form is not None:
         parts.append('It takes data: `{"action": …, "data": {…}}`.')
-    elif asked.editable and any(_value(one) == EDIT for one in asked.options):
-        fields = ", ".join(f'"{".".join(map(str, path))}": …' for path in asked.editable)
+    elif open_gate.editable and any(_value(one) == EDIT for one in open_gate.options):
+        fields = ", ".join(f'"{".".join(map(str, path))}": …' for path in open_gate.editable)
         parts.append(f'To edit: `{{"action": "edit", "data": {{{fields}}}}}`.')
-    return with_reference(execution, "\n\n".join(part for part in parts if part), asked.digest)
+    return with_reference(execution, "\n\n".join(part for part in parts if part), open_gate.digest)
 
 
 def answer_in(gate: OpenGate, text: str) -> ParsedAnswer | None:
@@ -147,13 +149,16 @@ def answer_in(gate: OpenGate, text: str) -> ParsedAnswer | None:
 
     "approve nothing of this" is not an approval with a comment.
     """
-    asked = gate.at.gate
-    assert asked is not None
+    open_gate = gate.at.gate
+    assert open_gate is not None
     stripped = text.strip()
     if stripped.startswith("{"):
         return _object_in(stripped)
     names = {
-        str(name).casefold(): _value(one) for one in asked.options for name in (one.get("label"), _value(one)) if name
+        str(name).casefold(): _value(one)
+        for one in open_gate.options
+        for name in (one.get("label"), _value(one))
+        if name
     }
     for name in sorted(names, key=len, reverse=True):
         behind = stripped[len(name) :]
@@ -196,11 +201,11 @@ def gate_mark(gate: OpenGate) -> str:
 
 def calls_at(execution: ExecutionId, gate: OpenGate) -> Calls:
     """Return the client-tool calls of a gate."""
-    asked, mark = gate.at.gate, gate_mark(gate)
-    assert asked is not None
+    open_gate, mark = gate.at.gate, gate_mark(gate)
+    assert open_gate is not None
     return tuple(
         ClientToolCall(f"{execution}~{call.number}~{mark}", call.name, json.dumps(call.arguments, ensure_ascii=False))
-        for call in asked.calls
+        for call in open_gate.calls
     )
 
 

@@ -202,8 +202,8 @@ class OneMemory:
             found = await self._meaning.search(*self._owner, text, **how)
         else:
             found = ports.Found(await self._app.store.memory.search(*self._owner, text, **how))
-        named = ((names_of(stored), value) for stored, value in found.values)
-        values = [FoundMemory(namespace=namespace, key=key, value=value) for (namespace, key), value in named]
+        named_values = ((names_of(stored), value) for stored, value in found.values)
+        values = [FoundMemory(namespace=namespace, key=key, value=value) for (namespace, key), value in named_values]
         return MemorySearchResult(values, found.warnings)
 
     async def history(self, key: str) -> Sequence[PastValue]:
@@ -291,9 +291,9 @@ async def memory_page(memory: OneMemory, *, search: str | None, after: str | Non
             result["warnings"] = [*found.warnings]
         return result
     last = None if after is None else _position_after(after)
-    known = await memory.list(after=last, limit=limit + 1)
-    page = known[:limit]
-    following = msgspec.json.encode((page[-1].namespace, page[-1].key)).decode() if len(known) > limit else None
+    entries = await memory.list(after=last, limit=limit + 1)
+    page = entries[:limit]
+    following = msgspec.json.encode((page[-1].namespace, page[-1].key)).decode() if len(entries) > limit else None
     return {"values": [known_view(one) for one in page], "next": following}
 
 
@@ -396,10 +396,10 @@ async def history_page(
     Raises `NothingRemembered`, `PositionInvalid`.
     """
     before = None if after is None else _number(after)
-    known = await memory.history(key)
-    if not known:
+    history = await memory.history(key)
+    if not history:
         raise nothing_remembered(key)
-    behind = [one for one in known if before is None or one.number < before]
+    behind = [one for one in history if before is None or one.number < before]
     page = behind[:limit]
     executions = {one.by.execution for one in page if one.by is not None} - {""}
     hidden = {execution for execution in executions if not await sees(execution)}

@@ -85,8 +85,8 @@ class SemanticIndex:
             code = why.failure.code if isinstance(why, ModelFailed) else why.code
             return Found(words[:limit], (f"searched by words only: {code}: {why}",))
         near = await self._store.vectors.nearest(scope, namespace, self.model, vector, limit=deep, within=within, at=at)
-        meant = [(one.key, one.value) for one in near if one.similarity >= self._settings.similarity_min]
-        return Found(merged(words, meant)[:limit], tuple(warnings), usage)
+        by_meaning = [(one.key, one.value) for one in near if one.similarity >= self._settings.similarity_min]
+        return Found(merged(words, by_meaning)[:limit], tuple(warnings), usage)
 
     async def reindex(self, owners: Sequence[Holding]) -> int:
         """Compute all vectors again and return their number. Raises the errors of the model."""
@@ -137,8 +137,8 @@ class SemanticIndex:
             return [placed for one in missing for placed in await self._vectors_of([one])]
         return [Embedding(one.key, one.mark, vector) for one, vector in zip(missing, found, strict=True)]
 
-    async def _embedded(self, said: Sequence[str], *, query: bool) -> Embedded:
-        return await self._embed(self._settings.model, said, query=query, dimensions=self._settings.dimensions)
+    async def _embedded(self, passages: Sequence[str], *, query: bool) -> Embedded:
+        return await self._embed(self._settings.model, passages, query=query, dimensions=self._settings.dimensions)
 
 
 def embedded_text(one: UnembeddedValue) -> str:

@@ -90,16 +90,16 @@ async def chat_workflows_page(
 
 
 async def _chat_properties(app: AppContext, entry: WorkflowEntryView) -> ChatProperties | None:
-    known = app[SPOKEN]
+    cached = app[SPOKEN]
     revision = f"{entry['id']}@{entry['revision']}"
-    if revision not in known:
+    if revision not in cached:
         how: ChatProperties | None = None
         with suppress(AuthorError, InputInvalid):
             how = _spoken_to((await app[LIBRARY].saved(revision))[0])
-        if len(known) >= KNOWN_MAX:
-            known.clear()
-        known[revision] = how
-    return known[revision]
+        if len(cached) >= KNOWN_MAX:
+            cached.clear()
+        cached[revision] = how
+    return cached[revision]
 
 
 def _spoken_to(definition: WorkflowDefinition) -> ChatProperties:
@@ -120,11 +120,15 @@ def _localized(text: Text) -> str | dict[str, str]:
 
 def _file_fields(definition: WorkflowDefinition, field: str) -> list[str]:
     """Return the input fields that agents receive as files."""
-    named = [
+    names = [
         str(path).partition(".")[0]
         for node in definition.nodes
         if isinstance(node.config, AgentConfig)
         for path in node.config.input_files or ()
     ]
-    known = (definition.input_schema or {}).get("properties")
-    return [name for name in dict.fromkeys(named) if name != field and (not isinstance(known, dict) or name in known)]
+    properties = (definition.input_schema or {}).get("properties")
+    return [
+        name
+        for name in dict.fromkeys(names)
+        if name != field and (not isinstance(properties, dict) or name in properties)
+    ]

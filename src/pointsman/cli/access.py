@@ -120,10 +120,10 @@ def audit(
     if not entries:
         click.echo("no entries", err=True)
     for entry in entries:
-        told = (
+        text = (
             f"{when(entry['at'])}  {shown(entry['who']):16}  {shown(entry['what'])}  {shown(entry['target'])}".rstrip()
         )
-        click.echo(f"{told}  refused: {shown(entry['refused'])}" if entry["refused"] else told)
+        click.echo(f"{text}  refused: {shown(entry['refused'])}" if entry["refused"] else text)
 
 
 PLACES: Final[tuple[Literal["hosts", "tools", "workflows", "groups"], ...]] = ("hosts", "tools", "workflows", "groups")
@@ -182,12 +182,12 @@ def set_(name: str, *, by: str, as_json: bool, store: str | None, **places: tupl
     """
     value = _value()
     parts = cast("RuleParts", places if any(places.values()) else {})
-    kept = go(_set(store, name, value, parts, by))
+    rule = go(_set(store, name, value, parts, by))
     if as_json:
         print_json({"set": [name]})
         return
     say(f"set {name}")
-    if not (kept["hosts"] or kept["tools"]):
+    if not (rule["hosts"] or rule["tools"]):
         say(f"no document can send it anywhere yet: `pointsman secrets allow {name} --host HOST` or `--tool TOOL`")
 
 

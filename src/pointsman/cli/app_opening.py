@@ -61,18 +61,18 @@ def session_at_prompt(app: Pointsman, **target: object) -> Session:
     context = click.get_current_context(silent=True)
     path = "" if context is None else context.command_path.partition(" ")[2]
     caller = prompt_caller()
-    named = {name: value for name, value in target.items() if name != "by" or value != caller.name}
-    return app.acting_as(caller, via=f"pointsman {path}".strip(), target=target_text(named))
+    objects = {name: value for name, value in target.items() if name != "by" or value != caller.name}
+    return app.acting_as(caller, via=f"pointsman {path}".strip(), target=target_text(objects))
 
 
 def _script(path: Path) -> Script:
     """Read a script; problems while parsing it are reported with the script's file name."""
-    seen = output_mode()
-    before = seen.file, seen.text
+    mode = output_mode()
+    before = mode.file, mode.text
     text = script_text(path)
-    seen.file, seen.text = str(path), text
+    mode.file, mode.text = str(path), text
     script = parse_script(text)
-    seen.file, seen.text = before
+    mode.file, mode.text = before
     return script
 
 
@@ -92,9 +92,9 @@ def document(file: str, *, dialect: str | None = None) -> Workflow:
 
 
 def report_problems_of(source: Workflow, file: str) -> None:
-    seen = output_mode()
-    seen.file, seen.text = file, source.document.text
-    seen.unreadable = source.unreadable
+    mode = output_mode()
+    mode.file, mode.text = file, source.document.text
+    mode.unreadable = source.unreadable
 
 
 def file_or_id(reference: str, *, dialect: str | None = None) -> Workflow | str:
@@ -172,18 +172,18 @@ async def stoppable() -> AsyncGenerator[None, None]:
     """Cancel the block on SIGTERM or SIGHUP, as on Ctrl-C. A second signal has no further effect."""
     task = asyncio.current_task()
     assert task is not None
-    told = False
+    announced = False
 
     def stop() -> None:
-        nonlocal told
-        if not told:
-            told = True
+        nonlocal announced
+        if not announced:
+            announced = True
             task.cancel()
 
     with on_signals(ENDS, stop):
         try:
             yield
         except asyncio.CancelledError:
-            if told:
+            if announced:
                 raise click.Abort from None
             raise

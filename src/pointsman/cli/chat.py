@@ -251,10 +251,10 @@ class Talk:
         """Run one turn, and ask the user for the answers of its gates."""
         execution, waits = self.runner.run(self._drive(begin))
         while waits is not None:
-            asked = json_of(gate_view(waits.at))
-            say("\n".join([shown(asked["message"]), *shown_lines(asked)]))
+            question = json_of(gate_view(waits.at))
+            say("\n".join([shown(question["message"]), *shown_lines(question)]))
             try:
-                line = read_line(f"{waits.node} ({options_of(asked)}): ")
+                line = read_line(f"{waits.node} ({options_of(question)}): ")
             except KeyboardInterrupt:
                 line = None
             if line is None:
@@ -262,7 +262,7 @@ class Talk:
                 self._print_outcome(execution)
                 return "left"
             if line.strip():
-                self._answer(execution, waits, line.strip(), seen=str(asked["digest"]))
+                self._answer(execution, waits, line.strip(), digest=str(question["digest"]))
             _, waits = self.runner.run(self._drive(lambda: _finished(execution)))
         return self._ended(execution)
 
@@ -297,13 +297,13 @@ class Talk:
                 hint="Set `config: {conversational: true}`, or use `pointsman run`.",
             )
 
-    def _answer(self, execution: Execution, gate: OpenGate, text: str, *, seen: str) -> None:
-        """Answer the gate, with the digest of the data that the user has `seen`. If the answer is invalid, print why;
+    def _answer(self, execution: Execution, gate: OpenGate, text: str, *, digest: str) -> None:
+        """Answer the gate, with the digest of the data that the user has `digest`. If the answer is invalid, print why;
         the caller then asks again."""
 
         def answer() -> Outcome:
             try:
-                said = answer_of(gate.id, text)
+                parsed = answer_of(gate.id, text)
             except click.BadParameter as why:
                 say(why.message)
                 return "went on"
@@ -312,11 +312,11 @@ class Talk:
                 executions.answer(
                     execution.asking(gate).id,
                     gate.id,
-                    said.action,
-                    said.data,
-                    comment=said.comment,
+                    parsed.action,
+                    parsed.data,
+                    comment=parsed.comment,
                     by=self.by,
-                    digest=said.digest or seen,
+                    digest=parsed.digest or digest,
                 )
             )
             return "went on"
@@ -351,9 +351,9 @@ def new_session() -> str:
 def print_message(message: Json) -> None:
     """Print a message of a conversation, unless it is empty or the result of a tool."""
     if isinstance(message, dict) and isinstance(text := message.get("content"), str) and text.strip():
-        who = "you" if message.get("role") == "user" else message.get("name") or message.get("role")
+        author = "you" if message.get("role") == "user" else message.get("name") or message.get("role")
         if message.get("role") != "tool":
-            click.echo(f"{shown(who)}: {shown(text)}")
+            click.echo(f"{shown(author)}: {shown(text)}")
 
 
 def options_of(gate: JsonObject) -> str:
@@ -419,15 +419,15 @@ class LiveOutput:
             self._line(f"  · {self._called(node)} calls {escape_controls(str(delta.get('tool')))}")
 
     def _end(self, step: str, node: str) -> None:
-        said = self.received.pop(step, "").strip()
-        if not said:
+        text = self.received.pop(step, "").strip()
+        if not text:
             return
-        self.last = said
+        self.last = text
         if self.speaker == step:
             self._write("\n")
             self.speaker = ""
         else:
-            self._line(self._named(node, said), plain=True)
+            self._line(self._named(node, text), plain=True)
 
     def _break_off(self, step: str) -> None:
         if self.received.pop(step, "") and self.speaker == step:

@@ -144,8 +144,8 @@ def retry(
     return drive_from(begin, options)
 
 
-def _fields(given: str | None) -> JsonObject | None:
-    found = None if given is None else input_of(given, ())
+def _fields(text: str | None) -> JsonObject | None:
+    found = None if text is None else input_of(text, ())
     if found is not None and not isinstance(found, dict):
         raise click.BadParameter("must be an object: the fields that change.", param_hint="--input")
     return found

@@ -103,11 +103,11 @@ def _shortest(path: Path) -> str:
 
 def _program() -> str:
     """Return the command that starts this program: its bare name if PATH resolves it to this program, else its path."""
-    begun = Path(sys.argv[0]).absolute()
-    if begun.stem != "pointsman":
+    program = Path(sys.argv[0]).absolute()
+    if program.stem != "pointsman":
         return f"{quote(_shortest(Path(sys.executable)))} -m pointsman"
-    found = which(begun.name)
-    return begun.name if found and Path(found).absolute() == begun else quote(_shortest(begun))
+    found = which(program.name)
+    return program.name if found and Path(found).absolute() == program else quote(_shortest(program))
 
 
 async def _play(scene: Scene, folder: Path, settings: Settings) -> tuple[str, int]:

@@ -140,10 +140,12 @@ def _print_checked(result: CheckedSource, *, file: str, text: str) -> None:
 def _summary(result: CheckedSource) -> str:
     dialect = f"{result.dialect}, " if result.dialect else ""
     counts = {kind: sum(p.severity == kind for p in result.problems) for kind in ("error", "warning", "note")}
-    told = ", ".join(f"{n} {kind}{'s' if n > 1 else ''}" for kind, n in counts.items() if n)
+    summary = ", ".join(f"{n} {kind}{'s' if n > 1 else ''}" for kind, n in counts.items() if n)
     is_disabled = any(p.code == "disabled" for p in result.problems)
     verdict = "can run" if result.ok and not is_disabled else "cannot run"
-    return f"{dialect}{told or 'no problems'}: {verdict}{' while it is disabled' if result.ok and is_disabled else ''}"
+    return (
+        f"{dialect}{summary or 'no problems'}: {verdict}{' while it is disabled' if result.ok and is_disabled else ''}"
+    )
 
 
 @click.command()

@@ -75,7 +75,7 @@ def output_mode() -> OutputMode:
 def run_guarded(arguments: Sequence[str]) -> int:
     """Run a command and return its exit code."""
     _survive_odd_terminals()
-    seen = OutputMode()
+    mode = OutputMode()
     arguments = _debugging(arguments)
     with (
         repeating_interrupts(),
@@ -83,14 +83,14 @@ def run_guarded(arguments: Sequence[str]) -> int:
         click.Context(root, info_name="pointsman", color=_colour()).scope(),
     ):
         try:
-            code = _run(arguments, seen)
+            code = _run(arguments, mode)
             sys.stdout.flush()
         except BrokenPipeError:
             _close_pipe()
             return 0  # The reader of the output closed the pipe.
         except OSError as why:
             _close_pipe()
-            print_error(OutputUnwritable(f"standard output cannot be written: {why.strerror}"), seen)
+            print_error(OutputUnwritable(f"standard output cannot be written: {why.strerror}"), mode)
             return FAILED
     return code
 
@@ -119,12 +119,12 @@ def repeating_interrupts() -> Generator[None]:
 
 def _debugging(arguments: Sequence[str]) -> list[str]:
     """Return the arguments without `--debug`, which may be anywhere before `--`; if it is there, enable debugging."""
-    kept = [*arguments]
-    until = kept.index("--") if "--" in kept else len(kept)
-    if DEBUG_OPTION in kept[:until]:
+    remaining = [*arguments]
+    until = remaining.index("--") if "--" in remaining else len(remaining)
+    if DEBUG_OPTION in remaining[:until]:
         os.environ[DEBUG] = "1"
-        kept = [one for one in kept[:until] if one != DEBUG_OPTION] + kept[until:]
-    return kept
+        remaining = [one for one in remaining[:until] if one != DEBUG_OPTION] + remaining[until:]
+    return remaining
 
 
 def is_debugging() -> bool:
@@ -137,43 +137,43 @@ def _colour() -> bool | None:
     return False if os.environ.get("NO_COLOR") else None
 
 
-def _run(arguments: Sequence[str], seen: OutputMode) -> int:
+def _run(arguments: Sequence[str], mode: OutputMode) -> int:
     try:
         _check_encoding(arguments)
-        code = _invoked(arguments, seen)
+        code = _invoked(arguments, mode)
     except click.exceptions.Exit as why:
         return why.exit_code
     except click.exceptions.NoArgsIsHelpError as why:
         click.echo(why.format_message(), err=True)
         return MISUSED
     except click.ClickException as why:
-        return _usage_error(why, seen)
+        return _usage_error(why, mode)
     except (click.Abort, KeyboardInterrupt):
-        return _interrupted(seen)
+        return _interrupted(mode)
     except BrokenPipeError:
         raise
     except EngineBug as why:
-        return _bug(why, arguments, seen)
+        return _bug(why, arguments, mode)
     except PointsmanError as why:
-        return _expected_error(why, seen)
+        return _expected_error(why, mode)
     except OSError as why:
         if why.errno in UNWRITABLE and why.filename is None:
             raise  # without a file name, the output itself cannot be written
-        return _bug(why, arguments, seen)
+        return _bug(why, arguments, mode)
     except ModuleNotFoundError as why:
         missing = missing_for(why)
-        return _bug(why, arguments, seen) if missing is None else _expected_error(missing, seen)
+        return _bug(why, arguments, mode) if missing is None else _expected_error(missing, mode)
     except Exception as why:
-        return _bug(why, arguments, seen)
+        return _bug(why, arguments, mode)
     return code if isinstance(code, int) else 0
 
 
-def _invoked(arguments: Sequence[str], seen: OutputMode) -> object:
+def _invoked(arguments: Sequence[str], mode: OutputMode) -> object:
     """Do what `root.main` does, but let `BrokenPipeError` through."""
     instruction = os.environ.get(COMPLETE)
     if instruction:
-        return shell_complete(root, {"obj": seen}, "pointsman", COMPLETE, instruction)
-    with root.make_context("pointsman", [*arguments], obj=seen, color=_colour()) as ctx:
+        return shell_complete(root, {"obj": mode}, "pointsman", COMPLETE, instruction)
+    with root.make_context("pointsman", [*arguments], obj=mode, color=_colour()) as ctx:
         return root.invoke(ctx)
 
 
@@ -184,8 +184,8 @@ def _check_encoding(arguments: Sequence[str]) -> None:
             raise click.UsageError(f"argument {number} is not valid Unicode ({argument!r}), and no file has that name")
 
 
-def _usage_error(why: click.ClickException, seen: OutputMode) -> int:
-    if seen.json:
+def _usage_error(why: click.ClickException, mode: OutputMode) -> int:
+    if mode.json:
         print_json(error_object("usage", why.format_message()))
     ctx = why.ctx if isinstance(why, click.UsageError) else None
     usage = f"{ctx.get_usage()}\n" if ctx is not None else ""
@@ -195,17 +195,17 @@ def _usage_error(why: click.ClickException, seen: OutputMode) -> int:
     return MISUSED
 
 
-def _expected_error(why: PointsmanError, seen: OutputMode) -> int:
-    if seen.json:
+def _expected_error(why: PointsmanError, mode: OutputMode) -> int:
+    if mode.json:
         problems = cast("tuple[Problem, ...]", getattr(why, "problems", ()))
         print_json(error_object(why.code, str(why), hint=why.hint, problems=problems))
-    print_error(why, seen)
-    return MISUSED if isinstance(why, CallerError) or seen.unreadable else FAILED
+    print_error(why, mode)
+    return MISUSED if isinstance(why, CallerError) or mode.unreadable else FAILED
 
 
-def _interrupted(seen: OutputMode) -> int:
+def _interrupted(mode: OutputMode) -> int:
     """Report a Ctrl-C that arrived while no execution was being driven."""
-    if seen.json:
+    if mode.json:
         print_json(
             error_object(
                 "stopped", "the command was stopped", hint="`pointsman list` lists the executions that it started."
@@ -215,10 +215,10 @@ def _interrupted(seen: OutputMode) -> int:
     return CANCELLED
 
 
-def print_error(why: PointsmanError, seen: OutputMode) -> None:
+def print_error(why: PointsmanError, mode: OutputMode) -> None:
     """Print an error on standard error: message, position and hint."""
     problems = cast("tuple[Problem, ...]", getattr(why, "problems", ()))
-    for line in problem_lines(problems, file=seen.file, text=seen.text):
+    for line in problem_lines(problems, file=mode.file, text=mode.text):
         click.echo(line, err=True)
     if not problems:
         click.echo(f"{click.style('error', fg='red', bold=True)} [{why.code}] {escape_controls(str(why))}", err=True)
@@ -228,11 +228,11 @@ def print_error(why: PointsmanError, seen: OutputMode) -> None:
         traceback.print_exception(why)
 
 
-def _bug(why: Exception, arguments: Sequence[str], seen: OutputMode) -> int:
+def _bug(why: Exception, arguments: Sequence[str], mode: OutputMode) -> int:
     """Report a bug of Pointsman, and write its traceback to a file."""
     code = why.code if isinstance(why, PointsmanError) else "engine-bug"
     message = f"{type(why).__name__}: {str(why)[:300]}"
-    if seen.json:
+    if mode.json:
         print_json(error_object(code, message))
     report = _written(why, arguments)
     click.echo(f"{click.style('bug', fg='red', bold=True)} [{code}] {escape_controls(message)}", err=True)
@@ -244,14 +244,14 @@ def _bug(why: Exception, arguments: Sequence[str], seen: OutputMode) -> int:
 
 def _written(why: Exception, arguments: Sequence[str]) -> str:
     command = arguments[0] if arguments else ""
-    told = [f"pointsman {__version__}, Python {sys.version}, {sys.platform}", f"command: {command}", ""]
+    header = [f"pointsman {__version__}, Python {sys.version}, {sys.platform}", f"command: {command}", ""]
     import tempfile  # Deferred: it loads compression and random numbers, for a report that few processes write.
 
     try:
         with tempfile.NamedTemporaryFile(
             "w", prefix="pointsman-bug-", suffix=".txt", delete=False, encoding="utf-8", errors="backslashreplace"
         ) as file:
-            file.write("\n".join(told) + "".join(traceback.format_exception(why)))
+            file.write("\n".join(header) + "".join(traceback.format_exception(why)))
     except OSError:
         return "the output of --debug"
     return file.name

@@ -138,11 +138,11 @@ def _by_trigger(view: JsonObject) -> str:
 
 def _answer(answer: JsonObject) -> list[str]:
     """Return lines about how a gate was answered, and what the answer changed."""
-    who = "timeout" if answer["cause"] == "timeout" else answer["by"] or "anonymous"
-    said = ": ".join(str(part) for part in (answer["action"], answer["comment"]) if part)
+    author = "timeout" if answer["cause"] == "timeout" else answer["by"] or "anonymous"
+    text = ": ".join(str(part) for part in (answer["action"], answer["comment"]) if part)
     changes = cast("list[JsonObject]", answer["changes"])
     return [
-        f"{shown(answer['nodeId'])}: {shown(said)} ({shown(who)}, {when(answer['at'])})",
+        f"{shown(answer['nodeId'])}: {shown(text)} ({shown(author)}, {when(answer['at'])})",
         *(f"  {shown(one['path'])}: {shown(one['before'])} → {shown(one['after'])}" for one in changes),
     ]
 
@@ -202,10 +202,10 @@ async def _events(
                 print_line(event)
                 continue
             facts = {key: value for key, value in event.items() if key not in HEAD and value not in (None, "", [], {})}
-            told = "  ".join(f"{key}={shown(value, chars_max=60)}" for key, value in facts.items())
+            details = "  ".join(f"{key}={shown(value, chars_max=60)}" for key, value in facts.items())
             place = click.style(f"{event['seq']:>5}.{event['n']}", dim=True)
             kind = click.style(f"{event['kind']:17}", fg="cyan")
-            click.echo(f"{place}  {kind} {shown(event.get('step', ''))}  {told}".rstrip())
+            click.echo(f"{place}  {kind} {shown(event.get('step', ''))}  {details}".rstrip())
 
 
 HEAD: Final = frozenset({"seq", "n", "at", "kind", "step", "node", "scope"})
@@ -311,23 +311,23 @@ def _key(node: NodeUsageView) -> str:
 
 def account_lines(timeline: TimelineView) -> list[str]:
     """Return a table of the usage of each node, with a total."""
-    asked = [node for node in timeline["nodes"] if node["modelCalls"] or node["toolCalls"]]
-    if not asked:
+    callers = [node for node in timeline["nodes"] if node["modelCalls"] or node["toolCalls"]]
+    if not callers:
         return ["no model or tool was called"]
-    names = max(5, *(len(shown(node["name"])) for node in asked))
+    names = max(5, *(len(shown(node["name"])) for node in callers))
     lines = [
         f"{'node':{names}}  {'calls':>5}  {'tools':>5}  {'tokens in':>9}  {'out':>7}  {'key':>4}  {'time':>9}  cost"
     ]
-    for node in asked:
+    for node in callers:
         key = _key(node)
         took = seconds(node["seconds"] * 1000)
         lines.append(
             f"{shown(node['name']):{names}}  {node['modelCalls']:>5}  {node['toolCalls']:>5}  {node['inputTokens']:>9}"
             f"  {node['outputTokens']:>7}  {key:>4}  {took:>9}  {cost_text(node['costUsd'], timeline['model'])}"
         )
-    calls, tools = (sum(node[key] for node in asked) for key in ("modelCalls", "toolCalls"))
-    tokens_in, tokens_out = (sum(node[key] for node in asked) for key in ("inputTokens", "outputTokens"))
-    costs = [node["costUsd"] for node in asked if node["costUsd"] is not None]
+    calls, tools = (sum(node[key] for node in callers) for key in ("modelCalls", "toolCalls"))
+    tokens_in, tokens_out = (sum(node[key] for node in callers) for key in ("inputTokens", "outputTokens"))
+    costs = [node["costUsd"] for node in callers if node["costUsd"] is not None]
     lines.append(
         f"{'all':{names}}  {calls:>5}  {tools:>5}  {tokens_in:>9}"
         f"  {tokens_out:>7}  {'':>4}  {'':>9}  {cost_text(sum(costs) if costs else None, timeline['model'])}"

@@ -35,8 +35,8 @@ def tools(context: click.Context, *, as_json: bool, script: Path | None) -> None
         print_json({"tools": found, "servers": servers})
         return
     for one in found:
-        told = one["description"] if one["enabled"] else f"disabled: {one['off']}"
-        click.echo(f"{shown(one['name']):24} {one['origin']:9} {shown(told, chars_max=120)}")
+        description = one["description"] if one["enabled"] else f"disabled: {one['off']}"
+        click.echo(f"{shown(one['name']):24} {one['origin']:9} {shown(description, chars_max=120)}")
     for failure in (one["failure"] for one in servers if one["failure"] is not None):
         click.echo(f"warning: {shown(failure['message'], chars_max=400)}", err=True)
         for line in str(failure.get("stderr") or "").splitlines():
@@ -119,21 +119,21 @@ def _show_models(found: ModelCatalogue, pings: list[ModelPing]) -> None:
         answer = answers.get(one["name"])
         if one["scripted"] and answer is None:
             continue
-        told = [
+        columns = [
             ", ".join(one["uses"]),
             _price(one),
             *([] if answer is None else [_ping_result(answer)]),
         ]
-        click.echo(f"{shown(one['name']):32} {' · '.join(text for text in told if text)}")
+        click.echo(f"{shown(one['name']):32} {' · '.join(text for text in columns if text)}")
         failure = None if answer is None else answer.get("failure")
         if failure is not None and failure["hint"]:
             click.echo(f"  → {shown(failure['hint'], chars_max=200)}")
     for one in found["providers"]:
         keys = ", ".join(one["masked"])
-        told = (
+        columns = (
             f"{one['keys']} keys{f' ({keys})' if keys else ''}, from {one['source']}  {one['baseUrl'] or ''}".rstrip()
         )
-        click.echo(f"{shown(one['name']):14} {shown(one['kind'])}: {shown(told, chars_max=160)}")
+        click.echo(f"{shown(one['name']):14} {shown(one['kind'])}: {shown(columns, chars_max=160)}")
         if one["missing"]:
             click.echo(f"  → {shown(one['missing'], chars_max=200)}")
     click.echo("scripted       offline, deterministic: --model scripted [--script FILE]")
@@ -203,7 +203,7 @@ def doctor(*, fix: bool, as_json: bool, store: str | None) -> int:
     """
     url, box, found, mended = go(_findings(store, fix=fix))
     if as_json:
-        told: list[Json] = [one.to_json() for one in found]
+        report: list[Json] = [one.to_json() for one in found]
         warned: list[Json] = [one.message for one in found if one.severity != "note"]
         mended_codes: list[Json] = [one.code for one in mended]
         extras: JsonObject = {name: is_installed(name) for name in EXTRAS}
@@ -212,7 +212,7 @@ def doctor(*, fix: bool, as_json: bool, store: str | None) -> int:
                 "store": url,
                 "sandbox": box or None,
                 "extras": extras,
-                "findings": told,
+                "findings": report,
                 "warnings": warned,
                 "mended": mended_codes,
             }

@@ -260,20 +260,20 @@ def design(
 
     Exit code 0: the workflow has no errors; 1: it has errors, or none was designed.
     """
-    said = go(_design(store, model, script, words, name=name, save=save))
-    text = str(said["text"])
+    designed = go(_design(store, model, script, words, name=name, save=save))
+    text = str(designed["text"])
     if out is not None and text:
         try:
             out.write_text(text, encoding="utf-8")
         except OSError as why:
             raise click.FileError(str(out), why.strerror or "cannot be written") from None
     if as_json:
-        print_json(said)
+        print_json(designed)
     elif out is None and text:
         click.echo(text, nl=not text.endswith("\n"))
-    if "id" in said and "revision" in said:
-        say(f"saved {shown(said['id'])}@{said['revision']}")
-    return DONE if said["ok"] else ERRORS
+    if "id" in designed and "revision" in designed:
+        say(f"saved {shown(designed['id'])}@{designed['revision']}")
+    return DONE if designed["ok"] else ERRORS
 
 
 async def _design(
@@ -309,16 +309,20 @@ def edit(
     """
     if bool(words) == (given is not None):
         raise click.UsageError("give either --words or --operations")
-    said = go(_edit(store, model, script, workflow, words, _operations(given), apply=apply))
+    edited = go(_edit(store, model, script, workflow, words, _operations(given), apply=apply))
     if as_json:
-        print_json(said)
-        return DONE if said["ok"] else ERRORS
-    for change in said["changes"]:
+        print_json(edited)
+        return DONE if edited["ok"] else ERRORS
+    for change in edited["changes"]:
         click.echo(_line(change))
-    for problem in said["new"]:
+    for problem in edited["new"]:
         say(f"new {problem['severity']}: {shown(problem['message'])}")
-    say(f"saved {shown(said['id'])}@{said['revision']}" if said["applied"] else "not saved: --apply saves the changes")
-    return DONE if said["ok"] else ERRORS
+    say(
+        f"saved {shown(edited['id'])}@{edited['revision']}"
+        if edited["applied"]
+        else "not saved: --apply saves the changes"
+    )
+    return DONE if edited["ok"] else ERRORS
 
 
 async def _edit(
@@ -338,15 +342,15 @@ async def _edit(
         return await authoring.edit(workflow, read_operations(operations), apply=apply)
 
 
-def _operations(given: str | None) -> Json:
-    if given is None:
+def _operations(text: str | None) -> Json:
+    if text is None:
         return None
-    if not given.startswith("@"):
-        return value_of(given, what="--operations")
+    if not text.startswith("@"):
+        return value_of(text, what="--operations")
     try:
-        return value_of(Path(given[1:]).read_text(encoding="utf-8"), what=given)
+        return value_of(Path(text[1:]).read_text(encoding="utf-8"), what=text)
     except (OSError, UnicodeDecodeError) as why:
-        raise click.BadParameter(f"{given[1:]!r} cannot be read: {why}.", param_hint="--operations") from None
+        raise click.BadParameter(f"{text[1:]!r} cannot be read: {why}.", param_hint="--operations") from None
 
 
 def _line(change: JsonObject) -> str:
@@ -362,11 +366,11 @@ def _line(change: JsonObject) -> str:
 @store_option
 def rollback(workflow: str, revision: int, *, as_json: bool, store: str | None) -> None:
     """Save an old REVISION as the latest one."""
-    said = go(_rollback(store, workflow, revision))
+    restored = go(_rollback(store, workflow, revision))
     if as_json:
-        print_json(said)
+        print_json(restored)
     else:
-        click.echo(f"{said['id']}@{said['revision']}")
+        click.echo(f"{restored['id']}@{restored['revision']}")
 
 
 async def _rollback(store: str | None, workflow: str, revision: int) -> RestoredRevision:

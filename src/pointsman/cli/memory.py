@@ -83,15 +83,15 @@ def list_(*, limit: int, as_json: bool, store: str | None, **found: Any) -> None
         _list_owners(store, as_json=as_json)
         return
     scope, name = owner.scope_and_name()
-    known = _with(store, lambda memory: memory.values(scope, name, namespace=owner.namespace, limit=limit))
+    entries = _with(store, lambda memory: memory.values(scope, name, namespace=owner.namespace, limit=limit))
     if as_json:
-        print_json({"remembered": [msgspec.to_builtins(one) for one in known]})
+        print_json({"remembered": [msgspec.to_builtins(one) for one in entries]})
         return
-    for one in known:
+    for one in entries:
         key = f"{one.namespace}/{one.key}" if one.namespace and not owner.namespace else one.key
         until = f"  (until {when(one.expires)})" if one.expires is not None else ""
         click.echo(f"{shown(key)}  {shown(one.value, chars_max=VALUE_CHARS)}{until}")
-    if not known:
+    if not entries:
         say("no values")
 
 
@@ -130,14 +130,14 @@ def get(key: str, *, store: str | None, **found: Any) -> int:
 @store_option
 def set_(key: str, value: str, *, ttl: str | None, store: str | None, **found: Any) -> None:
     """Store a value under a key. A value that is not JSON is stored as text."""
-    said, seconds = value_of(value, what="the value"), length_of_time(ttl, "--ttl")
-    if said is None:
+    content, seconds = value_of(value, what="the value"), length_of_time(ttl, "--ttl")
+    if content is None:
         raise click.UsageError("null cannot be stored: use `pointsman memory delete`")
     owner = OwnerOptions(found)
     scope, name = owner.scope_and_name()
     set_to = _with(
         store,
-        lambda memory: memory.set(scope, name, key, said, ttl=seconds, namespace=owner.namespace),
+        lambda memory: memory.set(scope, name, key, content, ttl=seconds, namespace=owner.namespace),
         **owner.target(key=key),
     )
     print_json(set_to)
@@ -151,12 +151,12 @@ def set_(key: str, value: str, *, ttl: str | None, store: str | None, **found: A
 @store_option
 def append(key: str, value: str, *, ttl: str | None, store: str | None, **found: Any) -> None:
     """Append to the list under a key, and print the whole list."""
-    said, seconds = value_of(value, what="the value"), length_of_time(ttl, "--ttl")
+    content, seconds = value_of(value, what="the value"), length_of_time(ttl, "--ttl")
     owner = OwnerOptions(found)
     scope, name = owner.scope_and_name()
     whole = _with(
         store,
-        lambda memory: memory.append(scope, name, key, said, ttl=seconds, namespace=owner.namespace),
+        lambda memory: memory.append(scope, name, key, content, ttl=seconds, namespace=owner.namespace),
         **owner.target(key=key),
     )
     print_json(whole)
@@ -185,12 +185,12 @@ def delete(key: str | None, *, everything: bool, as_json: bool, store: str | Non
             return 0
         return 1
 
-    gone = _with(store, forget, **owner.target(key=key, everything=everything))
+    deleted = _with(store, forget, **owner.target(key=key, everything=everything))
     if as_json:
-        print_json({"deleted": gone})
+        print_json({"deleted": deleted})
     else:
-        say(f"deleted {gone} values")
-    return 0 if gone or everything else NOT_THERE
+        say(f"deleted {deleted} values")
+    return 0 if deleted or everything else NOT_THERE
 
 
 @memory.command()
@@ -210,18 +210,18 @@ def history(key: str, *, limit: int, as_json: bool, store: str | None, **found: 
     scope, name = owner.scope_and_name()
     try:
         page = _with(store, lambda memory: memory.history(scope, name, key, namespace=owner.namespace, limit=limit))
-        known = page["changes"]
+        changes = page["changes"]
     except NothingRemembered:
-        known = []
+        changes = []
     if as_json:
-        print_json({"changes": known})
+        print_json({"changes": changes})
     else:
-        for one in known:
-            told, by = when(one["changedAt"]) if one["changedAt"] else "?", shown(writer_text(one["by"]))
-            click.echo(f"{one['number']:>4}  {told:<19}  {by}  {shown(one['value'], chars_max=VALUE_CHARS)}")
-        if not known:
+        for one in changes:
+            changed_at, by = when(one["changedAt"]) if one["changedAt"] else "?", shown(writer_text(one["by"]))
+            click.echo(f"{one['number']:>4}  {changed_at:<19}  {by}  {shown(one['value'], chars_max=VALUE_CHARS)}")
+        if not changes:
             say(f"{shown(key)} has no value")
-    return 0 if known else NOT_THERE
+    return 0 if changes else NOT_THERE
 
 
 @memory.command()
@@ -259,14 +259,14 @@ def search(words: tuple[str, ...], *, limit: int, as_json: bool, store: str | No
     )
     for warning in finding.warnings:
         say(f"warning: {warning}")
-    known = finding.values
+    entries = finding.values
     if as_json:
-        print_json({"found": [cast(JsonObject, msgspec.to_builtins(one)) for one in known]})
+        print_json({"found": [cast(JsonObject, msgspec.to_builtins(one)) for one in entries]})
         return
-    for one in known:
+    for one in entries:
         key = f"{one.namespace}/{one.key}" if one.namespace else one.key
         click.echo(f"{shown(key)}  {shown(one.value, chars_max=VALUE_CHARS)}")
-    if not known:
+    if not entries:
         say("no matching values")
 
 

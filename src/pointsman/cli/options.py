@@ -225,9 +225,9 @@ def lenient_value(text: str) -> Json:
     return scalar_of(text)
 
 
-def input_of(given: str | None, fields: tuple[tuple[str, str], ...], schema: JsonObject | None = None) -> Json:
+def input_of(argument: str | None, fields: tuple[tuple[str, str], ...], schema: JsonObject | None = None) -> Json:
     """Return `--input` with the fields of `-i`. Fields declared as strings by the schema are not parsed: `-i n=12`."""
-    base = None if given is None else _input(given)
+    base = None if argument is None else _input(argument)
     if not fields:
         return base
     if base is not None and not isinstance(base, dict):
@@ -244,14 +244,14 @@ def _field(text: str, name: str, schema: JsonObject | None) -> Json:
     return text if wants_text and not isinstance(value, str) else value
 
 
-def _input(given: str) -> Json:
-    if given != "-" and not given.startswith("@"):
-        return value_of(given, what="--input")
-    name = "standard input" if given == "-" else given[1:]
+def _input(text: str) -> Json:
+    if text != "-" and not text.startswith("@"):
+        return value_of(text, what="--input")
+    name = "standard input" if text == "-" else text[1:]
     if not name:
         raise click.BadParameter("the file name after @ is missing.", param_hint="--input")
     try:
-        if given == "-":
+        if text == "-":
             data = sys.stdin.buffer.read(BYTES_MAX + 1)
         else:
             with Path(name).open("rb") as file:

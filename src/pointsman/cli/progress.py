@@ -97,8 +97,8 @@ class ProgressDisplay:
             case "loop_left":
                 self.rounds.pop(_node(event), None)
             case "emitted" if event["name"] == "progress" and isinstance(event.get("data"), str):
-                for said in message_lines(str(event["data"])):
-                    self.console.print(Text(said), soft_wrap=True)
+                for line in message_lines(str(event["data"])):
+                    self.console.print(Text(line), soft_wrap=True)
             case "warned":
                 self._print("!", "yellow", _node(event), str(event["message"]))
             case _:
@@ -179,11 +179,11 @@ class ProgressDisplay:
         now = time.monotonic()
         for line in [*self.running.values()][:RUNNING_SHOWN_MAX]:
             tail = " ".join(line.tail.split())[-TAIL_CHARS:]
-            told = escape_controls("  ".join(part for part in (line.note, tail) if part))
+            note = escape_controls("  ".join(part for part in (line.note, tail) if part))
             name = Text(
                 "  " * line.depth + self._name(line.node) + line.branch, style="bold", overflow="ellipsis", no_wrap=True
             )
-            table.add_row(self.spinner, name, f"{now - line.began:5.1f} s", Text(told, style="dim", no_wrap=True))
+            table.add_row(self.spinner, name, f"{now - line.began:5.1f} s", Text(note, style="dim", no_wrap=True))
         more = len(self.running) - RUNNING_SHOWN_MAX
         if more > 0:
             table.add_row("", f"and {more} more", "", "")

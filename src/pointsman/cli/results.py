@@ -205,9 +205,9 @@ def _details(details: JsonObject) -> list[str]:
         before = source[: column - 1].rpartition("\n")
         line = source[len(before[0]) + len(before[1]) :].partition("\n")[0]
         lines += [f"  {escape_controls(line)}", f"  {' ' * len(escape_controls(before[2]))}^"]
-    for name, told in (("body", "the provider answered"), ("data", "the service answered")):
-        if isinstance(said := details.get(name), str) and said:
-            lines.append(f"  {told}: {shown(said, chars_max=600)}")
+    for name, label in (("body", "the provider answered"), ("data", "the service answered")):
+        if isinstance(detail := details.get(name), str) and detail:
+            lines.append(f"  {label}: {shown(detail, chars_max=600)}")
     if isinstance(answer := details.get("answer"), str):
         lines.append(f"  the last answer of the model: {shown(answer, chars_max=600)}")
     traceback = details.get("traceback")
@@ -231,8 +231,8 @@ def _gate(gate: JsonObject) -> list[str]:
     approvers = cast("JsonObject | None", gate["approvers"])
     if approvers is not None:
         users, groups = (cast("list[str]", approvers.get(key, [])) for key in ("users", "groups"))
-        asked = ", ".join([*users, *(f"group {group}" for group in groups)]) or "anyone"
-        lines.append(f"  approvers: {shown(asked)}; votes needed: {approvers['quorum']}")
+        approver_names = ", ".join([*users, *(f"group {group}" for group in groups)]) or "anyone"
+        lines.append(f"  approvers: {shown(approver_names)}; votes needed: {approvers['quorum']}")
     if gate["deadline"] is not None:
         lines.append(f"  answer by {when(gate['deadline'])}")
     if votes := _objects(gate["votes"]):

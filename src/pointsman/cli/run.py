@@ -136,8 +136,8 @@ def lines_of(view: JsonObject) -> list[str]:
         lines.append(f"{click.style('error', fg='red')} [{one['code']}] {shown(one['message'])}")
     cost = cast(JsonObject, view["cost"])
     unpriced = ", ".join(cast("list[str]", cost["unpriced"]))
-    said = f"unknown, no price for {unpriced}" if unpriced else _range(cost["lowUsd"], cost["highUsd"])
-    return [*lines, f"{view['status']} after {view['steps']} steps; nothing was called; cost: {said}"]
+    cost_text = f"unknown, no price for {unpriced}" if unpriced else _range(cost["lowUsd"], cost["highUsd"])
+    return [*lines, f"{view['status']} after {view['steps']} steps; nothing was called; cost: {cost_text}"]
 
 
 def _call(one: JsonObject) -> str:
@@ -282,9 +282,9 @@ def _workflow_of(
     return file_or_id(workflow, dialect=dialect)
 
 
-def _input_of_command(command: str, given: str | None) -> str:
+def _input_of_command(command: str, text: str | None) -> str:
     """Return the input that `--command` describes, as JSON."""
-    if given is not None:
+    if text is not None:
         raise click.UsageError("give either --command or --input")
     from pointsman.chat.verbs import parse_command  # Deferred: most inputs are data.
 
@@ -313,7 +313,7 @@ async def follow(
     app: Pointsman, begin: Starter, answers: Sequence[GivenAnswer], *, as_json: bool, quiet: bool, store: str | None
 ) -> int:
     """Drive an execution to its end or an open gate, show its progress, print its result; return the exit code."""
-    seen = output_mode()
+    mode = output_mode()
     async with stoppable(), app:
         with watched(app, quiet=quiet) as board:
             executions = session_at_prompt(app).executions
@@ -331,7 +331,7 @@ async def follow(
                 say(f"note: {why}")
             except CallerError as why:  # the gate refuses the answer
                 refused = True
-                print_error(why, seen)
+                print_error(why, mode)
             except asyncio.CancelledError:
                 stopped = True
                 _clear_cancellation()
@@ -385,24 +385,24 @@ def answer(
 
     JSON is an action such as approve, or {"action": …, "data": …, "comment": …}.
     """
-    said = answer_of(node, json_)
-    seen = said.digest if digest is None else digest
+    parsed = answer_of(node, json_)
+    expected_digest = parsed.digest if digest is None else digest
     if digest == "":
         raise click.BadParameter("it is empty. Copy the gate's digest, or omit the option.", param_hint="--digest")
-    if said.digest and said.digest != seen:
+    if parsed.digest and parsed.digest != expected_digest:
         raise click.BadParameter("it is not the digest in JSON. Keep one of them.", param_hint="--digest")
 
     async def begin(app: Pointsman) -> Execution:
         return await session_at_prompt(app, execution=execution, node=node, by=by).executions.answer(
             execution,
-            said.node,
-            said.action,
-            said.data,
-            comment=said.comment,
+            parsed.node,
+            parsed.action,
+            parsed.data,
+            comment=parsed.comment,
             by=by,
             groups=groups,
             key=key,
-            digest=seen,
+            digest=expected_digest,
             reopens=True,
         )
 
@@ -464,10 +464,10 @@ def signal(execution: str, name: str, json_: str, *, key: str, **options: Unpack
 
     async def begin(app: Pointsman) -> Execution:
         executions = session_at_prompt(app, execution=execution, name=name).executions
-        taken, told = await executions.signal(execution, name, data, key=key, by="")
-        if told == "kept":
+        taken, outcome = await executions.signal(execution, name, data, key=key, by="")
+        if outcome == "kept":
             say(f"note: no step waits for the event {name!r} yet: it is stored")
-        elif told == "known":
+        elif outcome == "known":
             say(f"note: an event with the key {key!r} was received before; this one has no effect")
         return taken
 

@@ -129,14 +129,14 @@ async def _serve(
             tell("serving", f"{at} from {shown_store}{', standing by' if standby else ''}")
             warn_if_scripted(app)
 
-        said = ServerMessages(
+        messages = ServerMessages(
             serving=serving,
             leading=lambda: tell("leading", shown_store),
             trouble=print_trouble,
         )
         with logging_to(app.context, app.settings.logs):
             async with telemetry_of(app.context):
-                await serve_until_stopped(app, settings=app.settings.server, standby=standby, said=said)
+                await serve_until_stopped(app, settings=app.settings.server, standby=standby, messages=messages)
             tell("stopped")
 
 

@@ -35,17 +35,17 @@ def delete(executions: tuple[str, ...], *, session: str | None, as_json: bool, s
     """
     if bool(executions) == (session is not None):
         raise click.UsageError("give executions, or a conversation with --session")
-    gone = go(_delete(store, executions, session))
-    print_deleted(*gone, as_json=as_json)
+    deleted = go(_delete(store, executions, session))
+    print_deleted(*deleted, as_json=as_json)
 
 
 async def _delete(store: str | None, executions: tuple[str, ...], session: str | None) -> list[str]:
     async with installation(store) as app:
-        mine = session_at_prompt(app, executions=executions, session=session)
-        deleted = mine.executions.delete(*executions) if session is None else mine.conversations.delete(session)
-        gone: list[str] = [*await deleted]
-        await mine.operations.compact()
-        return gone
+        verbs = session_at_prompt(app, executions=executions, session=session)
+        deleted = verbs.executions.delete(*executions) if session is None else verbs.conversations.delete(session)
+        deleted_ids: list[str] = [*await deleted]
+        await verbs.operations.compact()
+        return deleted_ids
 
 
 @click.command()

@@ -71,8 +71,8 @@ def _print_total(passed: int, failed: int, took: float, paths: Sequence[Path]) -
     if not passed + failed:
         click.echo(f"no tests in {', '.join(map(str, paths))}: test files end in {' or '.join(ENDINGS)}", err=True)
         return
-    told = click.style(f"{failed} failed, ", fg="red") if failed else ""
-    click.echo(f"{told}{passed} passed in {took:.1f} s")
+    failures = click.style(f"{failed} failed, ", fg="red") if failed else ""
+    click.echo(f"{failures}{passed} passed in {took:.1f} s")
 
 
 def _view(outcome: CaseResult) -> Json:

@@ -86,7 +86,7 @@ def add(
     store: str | None,
 ) -> None:
     """Schedule a saved workflow: give one of --cron, --every and --at."""
-    given = input_of(input_, fields)
+    values = input_of(input_, fields)
 
     async def work(session: Session) -> StoredSchedule:
         from pointsman.workflows.calendar import timing_in_words  # Deferred: time zones take long to load.
@@ -95,7 +95,7 @@ def add(
             workflow,
             timing_in_words(cron=cron, every=every, at=at, timezone=timezone),
             id=id_,
-            input=given,
+            input=values,
             missed=missed,  # pyright: ignore[reportArgumentType] - click knows the choices
             overlap=overlap,  # pyright: ignore[reportArgumentType] - as above
         )
@@ -219,10 +219,10 @@ def _with(store: str | None, work: Callable[[Session], Coroutine[Any, Any, T]], 
     return go(within())
 
 
-def _print_stored(kept: StoredSchedule, *, as_json: bool) -> None:
+def _print_stored(stored: StoredSchedule, *, as_json: bool) -> None:
     from pointsman.triggers.views import schedule_view  # Deferred as above.
 
-    view = schedule_view(kept)
+    view = schedule_view(stored)
     if as_json:
         print_json(view)
     else:
@@ -243,9 +243,9 @@ def _print_schedule(view: ScheduleView) -> None:
 
 def _print_fired(one: FiredView) -> None:
     error = one["error"]
-    said = f" [{error['code']}] {error['message']}" if error else f" {one['note']}" if one["note"] else ""
+    details = f" [{error['code']}] {error['message']}" if error else f" {one['note']}" if one["note"] else ""
     many = f" ×{one['count']}" if one["count"] != 1 else ""
-    line = f"{when(one['due'])}  {one['outcome']}{many} {one['executionId'] or ''}{said}"
+    line = f"{when(one['due'])}  {one['outcome']}{many} {one['executionId'] or ''}{details}"
     click.echo(shown(line.rstrip()))
     if error and error["hint"]:
         click.echo(f"  hint: {shown(error['hint'])}")

@@ -52,14 +52,14 @@ def usage(
     if as_budgets:
         _show_budgets(*go(_budgets(store, since, until)), as_json=as_json, as_csv=as_csv)
         return
-    named = by or ("workflow",)
-    found = go(_usage(store, named, of, since, until, rebuild=rebuild))
+    dimensions = by or ("workflow",)
+    found = go(_usage(store, dimensions, of, since, until, rebuild=rebuild))
     if as_json:
         print_json({"usage": found})
     elif as_csv:
         click.echo(csv_of(found), nl=False)
     else:
-        for line in table_lines(found, [one for one in DIMENSIONS if one in named]):
+        for line in table_lines(found, [one for one in DIMENSIONS if one in dimensions]):
             click.echo(line)
 
 
@@ -89,10 +89,10 @@ def _show_budgets(found: list[BudgetRow], paying: ModelKeys, *, as_json: bool, a
         for row in found:
             measure = row["measure"]
             most, highest = amount_text(measure, row["most"]), amount_text(measure, row["highest"])
-            told = f"at most {most} ({row['setBy']}, {row['policy']})"
+            limit = f"at most {most} ({row['setBy']}, {row['policy']})"
             spent = f"highest use {highest}" if row["dearest"] else "not used yet"
             over = f", {row['over']} reached it" if row["over"] else ""
-            click.echo(f"  {shown(row['workflow']):24} {measure:10} {told}; {spent}{over}")
+            click.echo(f"  {shown(row['workflow']):24} {measure:10} {limit}; {spent}{over}")
         for line in key_lines(paying):
             click.echo(line)
 
@@ -150,12 +150,12 @@ def _use_today(key: ModelKeyView) -> str:
         ("tokens", paid["tokens"], most["tokens"], " tokens"),
         ("costUsd", paid["costUsd"], most["costUsd"], ""),
     )
-    told = [
+    parts = [
         f"{amount_text(name, used)} of {amount_text(name, limit)}{unit}"
         for name, used, limit, unit in amounts
         if limit is not None
     ]
-    return ", ".join(told)
+    return ", ".join(parts)
 
 
 def amount_text(name: str, value: object) -> str:

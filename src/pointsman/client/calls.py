@@ -98,12 +98,12 @@ class ServerCalls:
         headers: Mapping[str, str] | None = None,
     ) -> httpx2.Response:
         """Return the answer. Raises the server's error, or `ServerUnreachable`."""
-        given = {name: value for name, value in (query or {}).items() if value is not None}
+        params = {name: value for name, value in (query or {}).items() if value is not None}
         sent = {"content-type": "application/json", **(headers or {})} if content is not None else dict(headers or {})
         for attempt in range(self._retries + 1):
             last = attempt == self._retries
             try:
-                reply = await self.http.request(method, self.url + path, params=given, content=content, headers=sent)
+                reply = await self.http.request(method, self.url + path, params=params, content=content, headers=sent)
             except httpx2.TransportError as why:
                 if last or not (twice or isinstance(why, UNSAID)):
                     raise unreachable(self.url, why) from None
@@ -120,8 +120,10 @@ class ServerCalls:
 
 
 def unreachable(url: str, why: Exception) -> ServerUnreachable:
-    said = str(why) or type(why).__name__
-    return ServerUnreachable(f"{url} does not answer: {said}", hint="Is the server running? `pointsman serve` is one.")
+    reason = str(why) or type(why).__name__
+    return ServerUnreachable(
+        f"{url} does not answer: {reason}", hint="Is the server running? `pointsman serve` is one."
+    )
 
 
 def segment(text: str) -> str:
@@ -134,8 +136,8 @@ def _wait(attempt: int) -> float:
 
 
 def _asked_wait(reply: httpx2.Response) -> float | None:
-    said = reply.headers.get("retry-after", "")
-    return min(float(said), 60.0) if said.isdigit() else None
+    seconds = reply.headers.get("retry-after", "")
+    return min(float(seconds), 60.0) if seconds.isdigit() else None
 
 
 def _json(reply: httpx2.Response) -> Json:
@@ -162,15 +164,15 @@ class ServerUnreachable(OperatorError):
 def refusal_in(status: int, body: bytes, where: str) -> PointsmanError:
     """Return a problem document as an exception. Another body comes from an intermediary."""
     try:
-        said = msgspec.json.decode(body)
+        problem = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError):
-        said = None
-    if not isinstance(said, dict) or "code" not in said:
+        problem = None
+    if not isinstance(problem, dict) or "code" not in problem:
         excerpt = body[:EXCERPT].decode(errors="replace")
         return ServerUnreachable(
             f"{where} answered {status}: {excerpt!r}", hint="Check that the address is that of a Pointsman server."
         )
-    document = cast("JsonObject", said)
+    document = cast("JsonObject", problem)
     family = FAMILIES.get(status, CallerError)
     why = refused(str(document["code"]), str(document.get("detail", "")), str(document.get("hint", "")), family)
     problems = document.get("problems")

@@ -104,8 +104,8 @@ class Client:
 
     async def check(self, document: str | JsonObject) -> JsonObject:
         """Return all problems of a document: `ok`, `problems`."""
-        said = await self._calls.tell("/api/workflows/check", {"document": document}, twice=True)
-        return cast("JsonObject", said)
+        checked = await self._calls.tell("/api/workflows/check", {"document": document}, twice=True)
+        return cast("JsonObject", checked)
 
     async def delete_workflow(self, workflow: str, *, over: JsonObject | None = None) -> None:
         """Hide a workflow. Executions keep their revision. `over` as for `save`."""
@@ -133,8 +133,8 @@ class Client:
         body: JsonObject = {"input": input, "sessionId": session, "config": dict(config or {})}
         if durability is not None:
             body["durability"] = durability
-        said = await self._calls.tell(f"{_workflow(workflow)}/execute", body, twice=True, key=key or uuid4().hex)
-        return self.execution(str(cast("JsonObject", said)["executionId"]))
+        started = await self._calls.tell(f"{_workflow(workflow)}/execute", body, twice=True, key=key or uuid4().hex)
+        return self.execution(str(cast("JsonObject", started)["executionId"]))
 
     def execution(self, execution: str) -> RemoteExecution:
         """Return an execution by its id without a request; its methods raise if it does not exist."""

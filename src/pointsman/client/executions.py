@@ -133,10 +133,10 @@ class RemoteExecution:
     async def output(self) -> Json:
         """Wait for the end and return the output. Raises `ExecutionFailed` if the execution did not complete."""
         await self.settled()
-        seen = await self.view()
-        if seen["status"] == "completed":
-            return seen["output"]
-        errors = cast("list[JsonObject]", seen["errors"]) if seen["status"] == "failed" else []
+        view = await self.view()
+        if view["status"] == "completed":
+            return view["output"]
+        errors = cast("list[JsonObject]", view["errors"]) if view["status"] == "failed" else []
         if errors:
             last = errors[-1]
             node, code = str(last["nodeId"] or ""), str(last["code"])
@@ -144,7 +144,7 @@ class RemoteExecution:
             why = refused(FAILED, message, str(last.get("hint") or ""))
             vars(why).update(execution=self.id, node=node, code=code)
             raise why
-        raise refused(FAILED, f"the execution is {seen['status']}", "Its view tells what it waits for.")
+        raise refused(FAILED, f"the execution is {view['status']}", "Its view tells what it waits for.")
 
     # Actions of people
 
@@ -230,8 +230,8 @@ class RemoteExecution:
 
         Raises `MigrationRefused` if something does not fit, unless `check_only`.
         """
-        said = await self._do("move", {"to": to, "checkOnly": check_only}, twice=True)
-        return cast("list[JsonObject]", said["problems"])
+        migrated = await self._do("move", {"to": to, "checkOnly": check_only}, twice=True)
+        return cast("list[JsonObject]", migrated["problems"])
 
     async def replay(self, *, against: str | None = None) -> JsonObject:
         """Decide the journal again without model or tool calls: `same`, `differences`."""
@@ -245,10 +245,10 @@ class RemoteExecution:
         return _object(await self._calls.tell(f"{self._path}/{verb}", body, twice=twice, key=key))
 
 
-def _object(said: Json) -> JsonObject:
-    if not isinstance(said, dict):
-        raise PointsmanError(f"the server answered {type(said).__name__}, not an object")
-    return said
+def _object(reply: Json) -> JsonObject:
+    if not isinstance(reply, dict):
+        raise PointsmanError(f"the server answered {type(reply).__name__}, not an object")
+    return reply
 
 
 SILENT_S: Final = 50.0
@@ -320,9 +320,9 @@ async def _connection(
     calls: ServerCalls, path: str, query: Query, last: str | None
 ) -> AsyncGenerator[StreamEvent, None]:
     headers = {"accept": "text/event-stream"} | ({"last-event-id": last} if last else {})
-    given = {name: value for name, value in query.items() if value is not None}
+    params = {name: value for name, value in query.items() if value is not None}
     timeout = httpx2.Timeout(CONNECT_S, read=SILENT_S)
-    async with calls.http.stream("GET", calls.url + path, params=given, headers=headers, timeout=timeout) as reply:
+    async with calls.http.stream("GET", calls.url + path, params=params, headers=headers, timeout=timeout) as reply:
         if reply.status_code == HTTPStatus.NO_CONTENT:
             raise _Ended
         if reply.status_code in AWAY or reply.status_code == HTTPStatus.TOO_MANY_REQUESTS:
@@ -356,5 +356,5 @@ async def events_in(lines: AsyncIterator[str]) -> AsyncIterator[StreamEvent]:
 
 
 def _retry_s(event: StreamEvent) -> float | None:
-    asked = event.json().get("retryMs")
-    return asked / 1000 if isinstance(asked, int | float) else None
+    retry_ms = event.json().get("retryMs")
+    return retry_ms / 1000 if isinstance(retry_ms, int | float) else None

@@ -162,15 +162,15 @@ def faults_of(schema: Json) -> list[Problem]:
     shape = _shape_of(schema)
     if shape.faults:
         return shape.faults[:MISFITS_MAX]
-    named = schema.get("$schema", DRAFT) if isinstance(schema, dict) else DRAFT
-    meta = _metaschema(_known_draft(named) or DRAFT)
+    draft = schema.get("$schema", DRAFT) if isinstance(schema, dict) else DRAFT
+    meta = _metaschema(_known_draft(draft) or DRAFT)
     if meta.is_valid(schema):
         return _unusable(schema)
     if _parts(schema) <= EXPLAINED_MAX // 10:
         wrong = [_misfit(error) for error, _ in zip(meta.iter_errors(schema), range(MISFITS_MAX), strict=False)]
     else:
         wrong = [_first(meta, schema)]
-    hint = f"The draft is {named}."
+    hint = f"The draft is {draft}."
     return [_fault(one.path, f"this is not JSON Schema: {one.message}", hint) for one in wrong]
 
 
@@ -410,10 +410,10 @@ def _below(every: dict[int, tuple[_Subschema, int]], key: str | None) -> dict[in
     """Return the subschemas for one part of the value. `key`: of the member; None: an item."""
     found: dict[int, tuple[_Subschema, int]] = {}
     for part, times in every.values():
-        named = None if key is None else part.named.get(key)
-        for inner in part.others if named is None else [*part.others, named]:
-            known = found.get(inner.number)
-            found[inner.number] = (inner, times if known is None else min(_MANY, known[1] + times))
+        own_schema = None if key is None else part.named.get(key)
+        for inner in part.others if own_schema is None else [*part.others, own_schema]:
+            counted = found.get(inner.number)
+            found[inner.number] = (inner, times if counted is None else min(_MANY, counted[1] + times))
     return found
 
 
@@ -450,8 +450,8 @@ def _of_keys(every: dict[int, tuple[_Subschema, int]]) -> dict[int, tuple[_Subsc
     found: dict[int, tuple[_Subschema, int]] = {}
     for part, times in every.values():
         for inner in part.keys:
-            known = found.get(inner.number)
-            found[inner.number] = (inner, times if known is None else min(_MANY, known[1] + times))
+            counted = found.get(inner.number)
+            found[inner.number] = (inner, times if counted is None else min(_MANY, counted[1] + times))
     return found
 
 
@@ -618,9 +618,9 @@ class _ShapeReader:
                     self._add_resource(here)
 
     def _draft(self, path: tuple[str | int, ...], here: JsonObject) -> None:
-        named = here.get("$schema")
-        if named is not None and _known_draft(named) is None:
-            message = f"`$schema` names a draft that is not supported: {str(named)[:100]!r}"
+        draft = here.get("$schema")
+        if draft is not None and _known_draft(draft) is None:
+            message = f"`$schema` names a draft that is not supported: {str(draft)[:100]!r}"
             hint = f"Schemas are not fetched. Omit `$schema`, or use one of: {', '.join(DRAFTS)}."
             self.faults.append(error("schema-draft-unknown", pointer_to(*path, "$schema"), message, hint=hint))
 

@@ -34,7 +34,7 @@ def lenient(workflow: WorkflowDefinition) -> tuple[WorkflowDefinition, tuple[Pro
 
 
 def found_in(
-    read: ReadDocument, *, known: Installation = NOTHING_ASKED, drop_dangling: bool = False
+    read: ReadDocument, *, installation: Installation = NOTHING_ASKED, drop_dangling: bool = False
 ) -> tuple[WorkflowDefinition | None, list[Problem]]:
     """Return the workflow that would run and its problems, with pointers into the native document."""
     workflow = read.workflow
@@ -43,15 +43,15 @@ def found_in(
     dropped: tuple[Problem, ...] = ()
     if drop_dangling:
         workflow, dropped = lenient(workflow)
-    return workflow, [*dropped, *check(workflow, known=known)]
+    return workflow, [*dropped, *check(workflow, installation=installation)]
 
 
 def positioned_problems(read: ReadDocument, found: Iterable[Problem]) -> tuple[Problem, ...]:
     """Return problems with positions in the author's document, together with those of reading, sorted by position. At
     most `PROBLEMS_MAX` are listed; a note counts the rest."""
     own = {id(problem) for problem in read.problems}
-    kept = limited((*read.problems, *found))
-    return sort_problems(one if id(one) in own else read.placed(repaired(one, read)) for one in kept)
+    listed = limited((*read.problems, *found))
+    return sort_problems(one if id(one) in own else read.placed(repaired(one, read)) for one in listed)
 
 
 def repaired(problem: Problem, read: ReadDocument) -> Problem:

@@ -176,9 +176,9 @@ def _undecided(candidate: Candidate) -> Problem:
     marks = dialects_of(candidate.document)
     pointer = candidate.sources.author_pointer("")
     if marks:
-        seen = " and ".join(f"{name} ({mark})" for name, mark in marks.items())
+        candidates = " and ".join(f"{name} ({mark})" for name, mark in marks.items())
         hint = f"Choose one: --dialect {'|'.join(marks)}."
-        return error("ambiguous-dialect", pointer, f"the document looks like {seen}", hint=hint)
+        return error("ambiguous-dialect", pointer, f"the document looks like {candidates}", hint=hint)
     keys = ", ".join(repr(key[:40]) for key in list(candidate.document)[:8]) or "nothing"
     hint = "A workflow has 'nodes' (a list of {id, type}) and 'edges' (a list of {source, target})."
     return error("unknown-dialect", pointer, f"this is not a workflow of a known dialect; it has {keys}", hint=hint)
@@ -191,8 +191,8 @@ def _module_of(dialect: str) -> DialectModule:
     installed = {plugin.name: plugin for plugin in entry_points(group=ENTRY_POINTS)}
     if dialect in installed:
         return _InstalledDialect(installed[dialect])
-    known = [*DIALECTS, *installed]
-    hint = f"{did_you_mean(dialect, known)} Known dialects: {', '.join(known)}.".strip()
+    dialects = [*DIALECTS, *installed]
+    hint = f"{did_you_mean(dialect, dialects)} Known dialects: {', '.join(dialects)}.".strip()
     raise UnknownDialect(f"there is no dialect {dialect!r}", hint=hint)
 
 

@@ -42,13 +42,13 @@ class Sources:
 
 
 def _nearest(origin: Mapping[str, str], pointer: str) -> str:
-    known, rest = pointer, ""
-    while known not in origin:
-        if not known:
+    parent, rest = pointer, ""
+    while parent not in origin:
+        if not parent:
             return pointer
-        known, _, last = known.rpartition("/")
+        parent, _, last = parent.rpartition("/")
         rest = f"/{last}{rest}"
-    return origin[known] + rest
+    return origin[parent] + rest
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ def validated(imported: ImportedDocument) -> Validated:
         return Validated(workflow, imported, tuple(problems))
     document = _changed(imported.document, changes)
     workflow, left = WorkflowDefinition.from_document(document)
-    told = [
+    reported = [
         warning(
             "type-converted",
             pointer,
@@ -122,7 +122,7 @@ def validated(imported: ImportedDocument) -> Validated:
         )
         for pointer, value in changes.items()
     ]
-    return Validated(workflow, replace(imported, document=document), (*left, *told))
+    return Validated(workflow, replace(imported, document=document), (*left, *reported))
 
 
 def _changes(document: JsonObject, problems: list[Problem] | tuple[Problem, ...]) -> Iterator[tuple[str, Json]]:
@@ -244,8 +244,8 @@ def list_of(value: Json) -> list[Json]:
 def text_of(value: Json) -> str | None:
     """Return the text, or the main language of a localized one; None for any other value and for an empty text."""
     if isinstance(value, dict):
-        spoken = [text for text in (value.get("en"), *value.values()) if isinstance(text, str)]
-        value = spoken[0] if spoken else None
+        translations = [text for text in (value.get("en"), *value.values()) if isinstance(text, str)]
+        value = translations[0] if translations else None
     return value if isinstance(value, str) and value else None
 
 
@@ -293,11 +293,11 @@ class Record:
     def misspelt(self, suggestions: Suggestions) -> Iterator[tuple[str, str]]:
         """Yield each unread field that is spelled almost like an absent field of this object, and that field."""
         uses = self.words.uses
-        said = {name for word in self.value for name, _ in uses.get(word, ())}
+        fields = {name for word in self.value for name, _ in uses.get(word, ())}
         absent = [
             word
             for word in sorted((self.taken | self.known) - self.value.keys())
-            if said.isdisjoint(name for name, _ in uses.get(word, ()))
+            if fields.isdisjoint(name for name, _ in uses.get(word, ()))
         ]
         for key in sorted(self.value.keys() - self.taken - self.known) if absent else ():
             same_style = [word for word in absent if ("_" in word) == ("_" in key)]
@@ -307,11 +307,11 @@ class Record:
 
     def contradictions(self) -> Iterable[Problem]:
         """Yield an error for each field that has two spellings with different values."""
-        uses, said = self.words.uses, dict[str, int]()
+        uses, counts = self.words.uses, dict[str, int]()
         for word, value in self.value.items():
             for name, _ in uses.get(word, ()) if value is not None else ():
-                said[name] = said.get(name, 0) + 1
-        twice = {name for name, count in said.items() if count > 1}
+                counts[name] = counts.get(name, 0) + 1
+        twice = {name for name, count in counts.items() if count > 1}
         for name, spellings in self.words.items() if twice else ():
             values = [self.value[word] for word in spellings if name in twice and self.value.get(word) is not None]
             if any(value != values[0] for value in values[1:]):

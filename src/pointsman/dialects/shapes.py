@@ -67,10 +67,10 @@ def _unwrapped(here: Candidate, depth: int) -> Iterator[Candidate]:
 
 def _inside(outer: Candidate, inner: JsonObject, *path: str | int) -> Candidate:
     """Return the inner document with the fields of its envelope; pointers still lead to the author's positions."""
-    said = {key: outer.document[key] for key in _OF_THE_WRAPPER if key in outer.document and key not in inner}
+    fields = {key: outer.document[key] for key in _OF_THE_WRAPPER if key in outer.document and key not in inner}
     origin = {"": outer.sources.author_pointer(pointer_to(*path))}
-    origin |= {pointer_to(key): outer.sources.author_pointer(pointer_to(key)) for key in said}
-    return Candidate({**inner, **said}, Sources(origin))
+    origin |= {pointer_to(key): outer.sources.author_pointer(pointer_to(key)) for key in fields}
+    return Candidate({**inner, **fields}, Sources(origin))
 
 
 def dialects_of(document: JsonObject) -> Mapping[str, str]:

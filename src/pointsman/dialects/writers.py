@@ -190,11 +190,11 @@ def edge_keys(workflow: WorkflowDefinition) -> tuple[str, ...]:
 
 
 def _numbered(names: Sequence[str]) -> tuple[str, ...]:
-    seen: dict[str, int] = {}
+    counts: dict[str, int] = {}
     keys: list[str] = []
     for name in names:
-        seen[name] = seen.get(name, 0) + 1
-        keys.append(name if seen[name] == 1 else f"{name}#{seen[name]}")
+        counts[name] = counts.get(name, 0) + 1
+        keys.append(name if counts[name] == 1 else f"{name}#{counts[name]}")
     return tuple(keys)
 
 
@@ -222,12 +222,12 @@ class ThreeWayMerge:
     def _object(self, author: JsonObject, before: JsonObject, after: JsonObject) -> JsonObject:
         ours = {word: name for name, spellings in self.words.items() for word in spellings}
         merged: JsonObject = {}
-        for key, said in author.items():
+        for key, author_value in author.items():
             name = ours.get(key, key)
             if name in after:
-                merged[key] = self.value(said, before.get(name, _ABSENT), after[name])
+                merged[key] = self.value(author_value, before.get(name, _ABSENT), after[name])
             elif name not in before:
-                merged[key] = said
+                merged[key] = author_value
         present = {ours.get(key, key) for key in author}
         for name, value in after.items():
             if name not in present and (name not in before or before[name] != value):
@@ -243,14 +243,14 @@ class ThreeWayMerge:
             return author
         if not isinstance(author, list):
             return [self._spelled(part) for part in after.values()]
-        kept = {places[key] for key in after if key in places}
-        known = set(places.values())
+        positions = {places[key] for key in after if key in places}
+        indexes = set(places.values())
         followers: dict[int, list[Json]] = {}
         nearest = -1
         for index, part in enumerate(author):
-            if index in kept:
+            if index in positions:
                 nearest = index
-            elif index not in known:
+            elif index not in indexes:
                 followers.setdefault(nearest, []).append(part)
         merged = list(followers.get(-1, []))
         for key, part in after.items():
@@ -302,11 +302,11 @@ class InlineAgents:
         """Return the agent's name. A node that extends a named agent defines `<name>.<node>`. Fields in `beside` stay
         in the node."""
         own = {key: value for key, value in document_of(config).items() if key not in beside}
-        named = own.pop("agent", None)
-        if isinstance(named, str) and not own:
-            return named
-        name = f"{named}.{node_id}" if isinstance(named, str) else node_id
-        inherited = document_of(self.named.get(named)) if isinstance(named, str) else {}
+        agent = own.pop("agent", None)
+        if isinstance(agent, str) and not own:
+            return agent
+        name = f"{agent}.{node_id}" if isinstance(agent, str) else node_id
+        inherited = document_of(self.named.get(agent)) if isinstance(agent, str) else {}
         made = read_as(AgentConfig, {**inherited, **own})
         assert isinstance(made, AgentConfig)
         self.named[name] = made
@@ -346,10 +346,10 @@ def loss(pointer: str, what: str, dialect: str, *, hint: str = "") -> Problem:
     return warning("not-in-dialect", pointer, f"{what} cannot be expressed in {dialect!r}", hint=hint)
 
 
-def lost_fields(part: Model, known: Collection[str], at: str, dialect: str) -> Iterator[Problem]:
+def lost_fields(part: Model, fields: Collection[str], at: str, dialect: str) -> Iterator[Problem]:
     """Yield a loss for each field that is set and that the dialect cannot express. `x-*` keys belong to the author."""
     for key in document_of(part):
-        if key not in known and not key.startswith(EXTENSION_PREFIX):
+        if key not in fields and not key.startswith(EXTENSION_PREFIX):
             yield loss(at + pointer_to(key), f"{key!r}", dialect)
 
 

@@ -180,8 +180,8 @@ async def _is_stopped(runtime: LocalRuntime, state: ExecutionState) -> bool:
     execution = ExecutionId(state.id)
     if state.status != "running" or not state.counters.running_steps or runtime.drives(execution):
         return False
-    known = await runtime.store.executions.find(execution)
-    return known is not None and status_shown(known.status, known.worker) == "stopped"
+    summary = await runtime.store.executions.find(execution)
+    return summary is not None and status_shown(summary.status, summary.worker) == "stopped"
 
 
 W = TypeVar("W", GateView, AwaitedEvent, NeededWorker, TimerView)
@@ -241,8 +241,8 @@ async def carry_out_due(runtime: LocalRuntime, driver: Driver) -> None:
 async def _below(runtime: LocalRuntime, driver: Driver, *, recover: bool) -> list[Driver]:
     """Return the started sub-workflows that the execution waits for."""
     names = [name for at in driver.state.steps.values() for name in children_of(driver.execution, at)]
-    begun = [name for name in names if runtime.at_hand(name) is not None or await runtime.journal.last(name)]
-    return [await runtime.open(name, recover=recover) for name in begun]
+    started = [name for name in names if runtime.at_hand(name) is not None or await runtime.journal.last(name)]
+    return [await runtime.open(name, recover=recover) for name in started]
 
 
 async def _open_below(runtime: LocalRuntime, driver: Driver) -> None:
@@ -331,7 +331,7 @@ async def answer_gate(runtime: LocalRuntime, driver: Driver, name: str, answer: 
         return
 
     async def deliver(gate: OpenGate) -> None:
-        said = GateAnswered(
+        report = GateAnswered(
             step=gate.at.step,
             action=answer.action,
             data=answer.data,
@@ -342,7 +342,7 @@ async def answer_gate(runtime: LocalRuntime, driver: Driver, name: str, answer: 
             gate=gate.id,
             digest=answer.digest,
         )
-        await gate.driver.deliver(said)
+        await gate.driver.deliver(report)
 
     try:
         await _deliver(runtime, driver, name, deliver)
@@ -358,8 +358,8 @@ async def delegate_gate(
     """Pass the right of `by` to answer on to another person. Raises like `answer_gate`, and `NotDelegable`."""
 
     async def deliver(gate: OpenGate) -> None:
-        said = DelegationRequested(step=gate.at.step, to=to, by=by, groups=groups, comment=comment, gate=gate.id)
-        await gate.driver.deliver(said)
+        report = DelegationRequested(step=gate.at.step, to=to, by=by, groups=groups, comment=comment, gate=gate.id)
+        await gate.driver.deliver(report)
 
     try:
         await _deliver(runtime, driver, name, deliver)
@@ -407,8 +407,8 @@ def gate_named(gates: list[OpenGate], name: str) -> OpenGate:
     if found:
         hint = f"Choose one: {', '.join(_names(found))}."
         if len({gate.id for gate in found}) < len(found):
-            asking = ", ".join(sorted(gate.driver.execution for gate in found))
-            hint = f"Sub-workflows ask. Answer at one of them: {asking}."
+            names = ", ".join(sorted(gate.driver.execution for gate in found))
+            hint = f"Sub-workflows ask. Answer at one of them: {names}."
         raise GateUnclear(f"{name!r} has {len(found)} open gates", hint=hint)
     raise NoSuchGate(f"there is no open gate {name!r}", hint=f"Open gates: {', '.join(_names(gates)) or 'none'}.")
 
@@ -420,9 +420,9 @@ def _names(gates: list[OpenGate]) -> list[str]:
 async def _is_answered(runtime: LocalRuntime, driver: Driver, name: str, answer: GateAnswer) -> bool:
     """Return whether this very answer is in the journal. Raises `AnswerDiffers` if its key was used for another one."""
     async for past in _pasts(runtime, driver.execution, name):
-        known = past.answers.get(answer.key)
-        if known is not None:
-            same_answer(answer.key, known, (answer.by, answer.action, answer.data))
+        earlier = past.answers.get(answer.key)
+        if earlier is not None:
+            same_answer(answer.key, earlier, (answer.by, answer.action, answer.data))
             return True
     return False
 

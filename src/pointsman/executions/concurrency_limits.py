@@ -88,21 +88,21 @@ class QueuePosition(NamedTuple):
     """How many executions are queued before it."""
 
 
-def group_of(workflow: WorkflowDefinition, rule: Concurrency, given: JsonObject) -> Group:
+def group_of(workflow: WorkflowDefinition, rule: Concurrency, input: JsonObject) -> Group:
     """Return the group of an execution with this input. Raises what evaluating its key raises."""
     name = str(workflow.id)
     if rule.key is not None:
-        value = compile_expression(rule.key).evaluate(Environment(state=given, names={"input": given}))
+        value = compile_expression(rule.key).evaluate(Environment(state=input, names={"input": input}))
         name = f"{name}:{msgspec.json.encode(value, order='sorted').decode()}"
     return Group(name, rule.max)
 
 
 def group_in(options: JsonObject) -> Group | None:
     """Return the group that an execution was started in."""
-    said = options.get(OPTION)
-    if not isinstance(said, dict):
+    group = options.get(OPTION)
+    if not isinstance(group, dict):
         return None
-    name, most = said.get("group"), said.get("max")
+    name, most = group.get("group"), group.get("max")
     return Group(name, most) if isinstance(name, str) and isinstance(most, int) else None
 
 
@@ -124,13 +124,13 @@ class ConcurrencyLimits:
         self._looking: dict[str, PendingGroup] = {}
         self._closed = False
 
-    async def before(self, workflow: WorkflowDefinition, given: JsonObject, execution: ExecutionId) -> Admission | None:
+    async def before(self, workflow: WorkflowDefinition, input: JsonObject, execution: ExecutionId) -> Admission | None:
         """Return the admission of an execution that is about to start; None: the workflow has no limit. Raises
         `ConcurrencyLimitReached` under `skip`."""
         rule = workflow.concurrency
         if rule is None:
             return None
-        place = Admission(group_of(workflow, rule, given), rule.policy or "queue")
+        place = Admission(group_of(workflow, rule, input), rule.policy or "queue")
         if place.policy == "skip":
             await self.claim(place.group, execution)
         return place
@@ -191,10 +191,10 @@ class ConcurrencyLimits:
 
     def look(self, group: Group) -> None:
         """Start the executions that have a slot, now and as long as others are queued."""
-        known = self._looking.get(group.name)
-        if known is not None:
-            known.again.set()
-        if known is not None or self._closed:
+        looking = self._looking.get(group.name)
+        if looking is not None:
+            looking.again.set()
+        if looking is not None or self._closed:
             return
         again = asyncio.Event()
         task = asyncio.get_running_loop().create_task(self._keep_looking(group, again))

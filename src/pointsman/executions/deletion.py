@@ -101,13 +101,13 @@ async def delete_session(app: AppContext, session: str) -> list[ExecutionId]:
     Raises `UnknownSession`, `ExecutionUnfinished`.
     """
     members = [one async for one in summaries(app, ExecutionQuery(session=session, limit=PAGE))]
-    gone = await delete_with_children(app, members)
+    deleted = await delete_with_children(app, members)
     await app.store.memory.forget("session", session)
     await app.store.memory.forget(CACHE, f"session/{session}")
     await app.store.entries.delete(TITLE, session)
-    if not await app.store.sessions.forget(session) and not gone:
+    if not await app.store.sessions.forget(session) and not deleted:
         raise unknown_session(session)
-    return gone
+    return deleted
 
 
 def _all_ended(members: Iterable[Summary]) -> None:

@@ -238,11 +238,11 @@ async def _answer(execution: Execution, gate: OpenGate, left: list[GivenAnswer])
     """Answer the gate as given, else with its first option, by as many people as must agree."""
     at = gate.at.gate
     assert at is not None
-    given = next((one for one in left if one.node in (gate.id, gate.node)), None)
-    if given is not None:
-        left.remove(given)
-    action = given.action if given is not None else str(at.options[0]["value"])
-    data = given.data if given is not None else _data(at, action)
+    answer = next((one for one in left if one.node in (gate.id, gate.node)), None)
+    if answer is not None:
+        left.remove(answer)
+    action = answer.action if answer is not None else str(at.options[0]["value"])
+    data = answer.data if answer is not None else _data(at, action)
     users = (at.approvers.users if at.approvers is not None else None) or ()
     groups = (at.approvers.groups if at.approvers is not None else None) or ()
     voter = 0
@@ -365,21 +365,21 @@ def estimates(calls: Sequence[NotedCall], plans: Mapping[str, Plan], rounds: Rou
 
 def _estimate(several: list[NotedCall], plans: Mapping[str, Plan], rounds: Rounds, prices: Prices) -> Estimate:
     first = several[0]
-    given, answered = sum(c.input_tokens for c in several), sum(c.output_tokens for c in several)
+    sent_tokens, answered = sum(c.input_tokens for c in several), sum(c.output_tokens for c in several)
     most: int | None = 0
     for execution, count in Counter(call.execution for call in several).items():
         bound = _bound(execution, first.node, count, plans, rounds)
         most = None if most is None or bound is None else most + bound
     cost = None
     if first.kind == "model":
-        cost = price(prices, first.name, given, answered)
+        cost = price(prices, first.name, sent_tokens, answered)
     return Estimate(
         node=first.node,
         kind=first.kind,
         name=first.name,
         calls=len(several),
         calls_max=most,
-        input_tokens=given,
+        input_tokens=sent_tokens,
         output_tokens=answered,
         cost_usd=cost,
         tools=tuple(dict.fromkeys(tool for call in several for tool in call.tools)),
@@ -467,14 +467,14 @@ class QuietModels:
         self._scripted = ScriptedModel(script)
 
     async def ask(self, request: ModelRequest, *, on_text: TextCallback | None = None) -> ModelReply:
-        asked = ScriptedRequest.of(request)
+        scripted = ScriptedRequest.of(request)
         model = request.model or self._default
         hints = {**request.hints}
-        said = self._scripted.say(await self._scripted.choose(hints, asked.last, request.run), hints, asked)
+        reply = self._scripted.say(await self._scripted.choose(hints, scripted.last, request.run), hints, scripted)
         answered = min(OUTPUT_TOKENS, request.max_tokens) if request.max_tokens is not None else OUTPUT_TOKENS
-        tokens = (-(-asked.chars // CHARS_PER_TOKEN), answered)
-        self._notes.add("model", model, tokens=tokens, tools=tuple(asked.tools))
-        return ModelReply(text=said.text, tool_calls=said.calls, usage=Usage(model_calls=1), model=model)
+        tokens = (-(-scripted.chars // CHARS_PER_TOKEN), answered)
+        self._notes.add("model", model, tokens=tokens, tools=tuple(scripted.tools))
+        return ModelReply(text=reply.text, tool_calls=reply.calls, usage=Usage(model_calls=1), model=model)
 
 
 class QuietTools:

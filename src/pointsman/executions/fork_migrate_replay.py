@@ -101,10 +101,10 @@ async def before_step(library: Library, execution: ExecutionId, rows: Sequence[R
     """Return an origin with everything up to a step, which has not begun. Raises `NoSuchStep`, `StepNotRepeatable`."""
     number, step = row_of(rows, name)
     state = folded(execution, rows[:number])
-    begun = rows[0].events[0] if number == 0 else None
+    start_event = rows[0].events[0] if number == 0 else None
     definition, options = (
-        getattr(begun, "definition", state.setup.definition),
-        getattr(begun, "options", state.setup.options),
+        getattr(start_event, "definition", state.setup.definition),
+        getattr(start_event, "options", state.setup.options),
     )
     events = await in_turns(replay_until_step(await library.pinned(definition, options), state, rows[number], step))
     last = Row(state.seq, state.at, events, rows[number].cause)
@@ -119,12 +119,12 @@ async def fork(
     changes: ForkChanges,
     *,
     continued: Continued,
-    begun: Begun | None = None,
+    on_begin: Begun | None = None,
 ) -> Driver:
     """Start the copy and run it.
 
     `continued` receives the copied state and returns the definition that the fork continues with, None for that of the
-    origin; it raises if the caller may not run it. `begun` receives the id of the fork before any row is written.
+    origin; it raises if the caller may not run it. `on_begin` receives the id of the fork before any row is written.
 
     Raises before anything is written: `EditRefused`, `WrongStatus`, `MigrationRefused`; `ModelUnusable` or
     `ModelUnnamed` if a model that the fork needs cannot be called from here.
@@ -154,20 +154,20 @@ async def fork(
     async with announced(runtime.store, runtime.clock, [execution]):
         await copy_artifacts(settings, origin.execution, execution)
         await copy_uses(runtime.store.effects, origin.execution, execution, _ended_attempts(origin, state))
-        if begun is not None:
-            await begun(execution)
+        if on_begin is not None:
+            await on_begin(execution)
         return await runtime.adopt(execution, plan, origin.rows, report)
 
 
 def _ended_attempts(origin: ForkOrigin, state: ExecutionState) -> set[str]:
     """Return the names of the attempts whose outcome the rows contain. The copy repeats the others from their start."""
-    begun = [
+    started = [
         attempt_name(event.step, event.attempt if isinstance(event, AttemptStarted) else 1)
         for row in origin.rows
         for event in row.events
         if isinstance(event, StepStarted | AttemptStarted)
     ]
-    return {*begun} - {attempt_name(at.step, at.attempt) for at in state.steps.values()}
+    return {*started} - {attempt_name(at.step, at.attempt) for at in state.steps.values()}
 
 
 async def _check(
@@ -183,19 +183,19 @@ async def _check(
 async def _take_along(store: Store, state: ExecutionState, session: str) -> None:
     """Copy the conversation before the forked turn into an empty session; a session that already holds it is left as it
     is. Raises `SessionMoved`."""
-    known = state.setup.options.get("history")
+    history_length = state.setup.options.get("history")
     messages = state.root.data.root.get("messages")
-    if not isinstance(known, int) or not isinstance(messages, list):
+    if not isinstance(history_length, int) or not isinstance(messages, list):
         return
-    said = tuple(messages[:known])
-    held = (await store.sessions.load(session)).messages
-    if held and held != said:
+    prefix = tuple(messages[:history_length])
+    stored = (await store.sessions.load(session)).messages
+    if stored and stored != prefix:
         raise SessionMoved(
             f"the session {session!r} contains other messages than the forked turn",
             hint="Name a new session: it begins with the messages before the turn.",
         )
-    if said and not held:
-        await store.sessions.append(session, said, after=0)
+    if prefix and not stored:
+        await store.sessions.append(session, prefix, after=0)
 
 
 async def replay_rows(library: Library, execution: ExecutionId, rows: list[Row], against: Plan | None) -> Replay:
@@ -267,8 +267,8 @@ OF_DEFINITIONS: Final = frozenset({"revision", "pins", "observability", AUTHORS}
 
 async def onto_definition(library: Library, prepared: Prepared, state: ExecutionState, by: str) -> MigrationRequested:
     """Return the request to continue with a definition, which is saved in the store for it."""
-    kept: JsonObject = {name: value for name, value in state.setup.options.items() if name not in OF_DEFINITIONS}
-    options = {**kept, **await library.options(prepared)}
+    own_options: JsonObject = {name: value for name, value in state.setup.options.items() if name not in OF_DEFINITIONS}
+    options = {**own_options, **await library.options(prepared)}
     return MigrationRequested(definition=await library.keep(prepared.runnable), options=options, by=by)
 
 
@@ -370,8 +370,10 @@ class ForkMigrateReplay:
         await self._app[SCRIPTS].take_up(name)
         caller = how.get("caller", LOCAL)
         changes = ForkChanges(how.get("set", {}), how.get("input"), how.get("session"), how.get("limits", {}), by)
-        onto, begun = partial(self._forked_onto, to, by, caller), partial(own_fork, self._app, caller)
-        forked = await fork(self.runtime, self.library, self._settings, origin, changes, continued=onto, begun=begun)
+        onto, on_begin = partial(self._forked_onto, to, by, caller), partial(own_fork, self._app, caller)
+        forked = await fork(
+            self.runtime, self.library, self._settings, origin, changes, continued=onto, on_begin=on_begin
+        )
         return Execution(self.runtime, forked)
 
     async def move(
@@ -451,8 +453,8 @@ async def announced(store: Store, clock: Clock, executions: Sequence[ExecutionId
 
 async def interrupted(app: AppContext) -> list[Copy]:
     """Return the copies that were announced long ago and are not finished."""
-    begun = [msgspec.convert(entry.value, Copy) for entry in await app.store.entries.list(COPY_KIND)]
-    return [copy for copy in begun if copy.since < app.clock.now() - COPY_S_MAX]
+    copies = [msgspec.convert(entry.value, Copy) for entry in await app.store.entries.list(COPY_KIND)]
+    return [copy for copy in copies if copy.since < app.clock.now() - COPY_S_MAX]
 
 
 async def undo_interrupted(app: AppContext) -> int:

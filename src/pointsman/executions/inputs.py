@@ -74,13 +74,13 @@ def media_type_of(path: str) -> str:
     return mimetypes.guess_type(path, strict=False)[0] or PLAIN
 
 
-def input_with_files(given: Json, files: Mapping[str, list[UploadedFile]]) -> JsonObject:
+def input_with_files(input: Json, files: Mapping[str, list[UploadedFile]]) -> JsonObject:
     """Return the input with each file in the field it was sent for: `{data, mediaType, name}`, or a list of them if
     there are several.
 
     Raises `InputInvalid`, `FilesTooLarge`.
     """
-    found = {} if given is None else given
+    found = {} if input is None else input
     if not isinstance(found, dict):
         raise InputInvalid("an input with files must be an object", hint='Use {"field": value}.')
     size = sum(len(one.content) for several in files.values() for one in several)
@@ -145,24 +145,24 @@ class EventTooLarge(CallerError):
     code: ClassVar[str] = "event-too-large"
 
 
-def input_for(workflow: WorkflowDefinition, given: Json) -> JsonObject:
+def input_for(workflow: WorkflowDefinition, input: Json) -> JsonObject:
     """Return the input as an object with defaults filled in. A text becomes the one required field, `goal`, or the
     conversation's message.
 
     Raises `InputInvalid`, naming every field that does not fit.
     """
-    _check_text(given)
+    _check_text(input)
     schema = workflow.input_schema
-    found = _as_object(workflow, given, schema)
+    found = _as_object(workflow, input, schema)
     found = {**{name: value for name, value in workflow.input_defaults.items() if name not in found}, **found}
     if schema is not None:
         check_input(found, schema)
     return found
 
 
-def _check_text(given: Json) -> None:
+def _check_text(input: Json) -> None:
     try:
-        msgspec.json.encode(given)
+        msgspec.json.encode(input)
     except UnicodeEncodeError:
         raise InputInvalid("the input is not valid Unicode", hint="Encode it as UTF-8.") from None
     except (RecursionError, ValueError, OverflowError) as why:
@@ -171,13 +171,13 @@ def _check_text(given: Json) -> None:
         ) from None
 
 
-def _as_object(workflow: WorkflowDefinition, given: Json, schema: JsonObject | None) -> JsonObject:
-    if given is None:
+def _as_object(workflow: WorkflowDefinition, input: Json, schema: JsonObject | None) -> JsonObject:
+    if input is None:
         return {}
-    if isinstance(given, dict):
-        return given
-    if isinstance(given, str):
-        return {text_field(workflow, schema): given}
+    if isinstance(input, dict):
+        return input
+    if isinstance(input, str):
+        return {text_field(workflow, schema): input}
     raise InputInvalid("the input must be an object or a text", hint='Use {"field": value}.')
 
 
@@ -197,8 +197,8 @@ def text_field(workflow: WorkflowDefinition, schema: JsonObject | None) -> str:
 
 def _takes(schema: JsonObject | None) -> str:
     """Describe the fields of an input, for a hint."""
-    known = schema or {}
-    required, properties = known.get("required"), known.get("properties")
+    object_schema = schema or {}
+    required, properties = object_schema.get("required"), object_schema.get("properties")
     needed = required if isinstance(required, list) else []
     names = [*dict.fromkeys([*needed, *(properties if isinstance(properties, dict) else ())])]
     if not names:
@@ -219,12 +219,12 @@ def check_input(found: JsonObject, schema: JsonObject) -> None:
         raise InputInvalid("; ".join(shown), hint=_takes(schema))
 
 
-def conversation_for(workflow: WorkflowDefinition, given: JsonObject, history: tuple[Json, ...]) -> list[Json]:
+def conversation_for(workflow: WorkflowDefinition, input: JsonObject, history: tuple[Json, ...]) -> list[Json]:
     """Return the messages a turn starts with: the history, then the user's new message."""
-    said = given.get(MESSAGES)
-    if isinstance(said, list):
-        return [*history, *said]
-    text = given.get("message")
+    messages = input.get(MESSAGES)
+    if isinstance(messages, list):
+        return [*history, *messages]
+    text = input.get("message")
     if isinstance(text, str) and text:
         return [*history, {"role": "user", "content": text}]
     return [*history]
@@ -255,10 +255,10 @@ def check_event(name: str, data: Json) -> None:
 BRANCH_END: Final = "]/"
 
 
-def edits_of(state: ExecutionState, named: Mapping[str, Json]) -> tuple[DataEdit, ...]:
+def edits_of(state: ExecutionState, values: Mapping[str, Json]) -> tuple[DataEdit, ...]:
     """Parse edits: `a.b[0]` in the execution's data, `each[1.0]/a.b` in those of an open branch. Raises
     `EditRefused`."""
-    return tuple(_edit(state, name, value) for name, value in named.items())
+    return tuple(_edit(state, name, value) for name, value in values.items())
 
 
 def _edit(state: ExecutionState, name: str, value: Json) -> DataEdit:

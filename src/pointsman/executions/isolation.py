@@ -123,11 +123,11 @@ class _IsolatedHttp:
         self, command: Execute, spec: WorkSpec, run: ExecutionPort
     ) -> WorkDone | WorkFailed | ToolCallsProposed:
         config = command.input.get("config")
-        said = config if isinstance(config, dict) else {}
-        request = f"{said.get('method') or 'GET'} {said.get('url')}"
+        request_config = config if isinstance(config, dict) else {}
+        request = f"{request_config.get('method') or 'GET'} {request_config.get('url')}"
         answer = self._isolation.http.get(spec.node, self._isolation.http.get(request))
         if answer is not None:
-            return _answered(command, spec, said, answer)
+            return _answered(command, spec, request_config, answer)
         if spec.node in self._isolation.allowed:
             return await self._real.execute(command, spec, run)
         message = f"the http node {spec.node!r} would send {request!r} from a workflow test"

@@ -161,23 +161,23 @@ class IdempotencyKeys:
         self._entries = entries
         self._clock = clock
 
-    async def begin(self, name: str, asked: bytes) -> StoredReply | None:
+    async def begin(self, name: str, request: bytes) -> StoredReply | None:
         """Reserve a key for this request, or return its stored response; None: it is the first. Raises `KeyReused`,
         `KeyInUse`."""
-        kept = StoredReply(sha256(asked).hexdigest(), self._clock.now())
+        reply = StoredReply(sha256(request).hexdigest(), self._clock.now())
         try:
-            await self._entries.put(IDEMPOTENCY_KEY, name, _plain_reply(kept), after=0)
+            await self._entries.put(IDEMPOTENCY_KEY, name, _plain_reply(reply), after=0)
         except EntryMoved:
-            return await self._stored_reply(name, kept.asked)
+            return await self._stored_reply(name, reply.asked)
         return None
 
-    async def done(self, name: str, asked: bytes, status: int, body: bytes, headers: dict[str, str]) -> None:
+    async def done(self, name: str, request: bytes, status: int, body: bytes, headers: dict[str, str]) -> None:
         """Store the response. If it is larger than `REPLY_BYTES_MAX`, it is not stored, and a repeated request gets
         `KeyInUse`."""
         if len(body) <= REPLY_BYTES_MAX:
             answer = msgspec.json.decode(body) if body else None
-            kept = StoredReply(sha256(asked).hexdigest(), self._clock.now(), status, answer, headers)
-            await self._entries.put(IDEMPOTENCY_KEY, name, _plain_reply(kept))
+            reply = StoredReply(sha256(request).hexdigest(), self._clock.now(), status, answer, headers)
+            await self._entries.put(IDEMPOTENCY_KEY, name, _plain_reply(reply))
 
     async def undone(self, name: str) -> None:
         """Release the key: the request was refused and nothing was done."""
@@ -191,27 +191,27 @@ class IdempotencyKeys:
             await self._entries.delete(IDEMPOTENCY_KEY, key)
         return len(old)
 
-    async def _stored_reply(self, name: str, asked: str) -> StoredReply:
+    async def _stored_reply(self, name: str, request_hash: str) -> StoredReply:
         entry = await self._entries.find(IDEMPOTENCY_KEY, name)
-        kept = None if entry is None else _read_reply(entry.value)
-        if kept is not None and kept.asked != asked:
+        reply = None if entry is None else _read_reply(entry.value)
+        if reply is not None and reply.asked != request_hash:
             raise KeyReused("another request was sent under this key", hint="Use a new key for a new request.")
-        if kept is None or not kept.status:
+        if reply is None or not reply.status:
             raise KeyInUse(
                 "a request with this key is still in progress",
                 hint="Repeat the request in a moment. If a server ended in between, check the result of the "
                 "request first.",
             )
-        return kept
+        return reply
 
 
-def name_of(who: str, what: str, key: str) -> str:
+def name_of(caller: str, what: str, key: str) -> str:
     """Return the entry's name, separate for each caller and each operation."""
-    return sha256(f"{who}\0{what}\0{key}".encode()).hexdigest()
+    return sha256(f"{caller}\0{what}\0{key}".encode()).hexdigest()
 
 
-def _plain_reply(kept: StoredReply) -> JsonObject:
-    return msgspec.to_builtins(kept)
+def _plain_reply(reply: StoredReply) -> JsonObject:
+    return msgspec.to_builtins(reply)
 
 
 def _read_reply(value: Json) -> StoredReply:
@@ -253,13 +253,19 @@ async def drive(execution: Execution, answers: Sequence[GivenAnswer] = ()) -> tu
         if state.ended or (state.is_halted and not state.awaits_escalation):
             break
         fits = ((one, gate) for one in left for gate in execution.gates if one.node in (gate.id, gate.node))
-        said, gate = next(fits, (None, None))
-        if said is None or gate is None:
+        answer, gate = next(fits, (None, None))
+        if answer is None or gate is None:
             break
-        left.remove(said)
-        asking = execution.asking(gate)  # two sub-workflows may have gates with the same name
-        await asking.answer(
-            gate.id, said.action, said.data, comment=said.comment, by=said.by, groups=said.groups, digest=said.digest
+        left.remove(answer)
+        answerable = execution.asking(gate)  # two sub-workflows may have gates with the same name
+        await answerable.answer(
+            gate.id,
+            answer.action,
+            answer.data,
+            comment=answer.comment,
+            by=answer.by,
+            groups=answer.groups,
+            digest=answer.digest,
         )
     return tuple(left)
 
@@ -271,26 +277,27 @@ async def uses_to_come(runtime: LocalRuntime, library: Library, plan: Plan, stat
     pins = state.setup.options.get("pins")
     if not isinstance(pins, dict) or not pins:
         return found
-    workflow, begun = await library.kept(state.setup.definition), await _begun_children(runtime, state)
+    workflow, children_of_step = await library.kept(state.setup.definition), await _begun_children(runtime, state)
     open_ = open_nodes(state)
     ahead = plan.after(open_)
     waiting = [
         reference
         for node in workflow.nodes
-        if is_performed(plan.partial_run, node.id) and (node.id in ahead or (node.id in open_ and node.id not in begun))
+        if is_performed(plan.partial_run, node.id)
+        and (node.id in ahead or (node.id in open_ and node.id not in children_of_step))
         for reference in await library.called_by(workflow, node.id)
     ]
-    known = set[str]()
+    references = set[str]()
     while waiting:
         reference = waiting.pop()
         pin = pins.get(reference)
-        if reference in known or not isinstance(pin, dict):
+        if reference in references or not isinstance(pin, dict):
             continue
-        known.add(reference)
+        references.add(reference)
         definition = str(pin["definition"])
         found += await library.model_uses(definition)
         waiting += await library.called(await library.kept(definition))
-    for children in begun.values():
+    for children in children_of_step.values():
         for child in children:
             below = await library.pinned(child.setup.definition, child.setup.options)
             found += await uses_to_come(runtime, library, below, child)
@@ -358,14 +365,14 @@ class Starts:
         """Start an execution, or return the one that was started under the key. Raises `InputInvalid`, `KeyReused`,
         `ConcurrencyLimitReached`, and `ModelUnusable` or `ModelUnnamed` if a model cannot be called from here."""
         definition = runnable.definition
-        given = input_for(definition, input)
+        accepted = input_for(definition, input)
         turn = await self._turn(definition, wish)
         name = turn.name
         if wish.key is not None and await self._runtime.journal.last(name):
-            return await self._same(name, given, wish.key)
-        report = await self._report(runnable, given, wish, turn.history)
+            return await self._same(name, accepted, wish.key)
+        report = await self._report(runnable, accepted, wish, turn.history)
         report = await self._with_models(report)
-        place = await self._concurrency.before(definition, given, name)
+        place = await self._concurrency.before(definition, accepted, name)
         if place is not None:
             options: JsonObject = {**report.options, PLACE_OPTION: place.said}
             report = replace(report, options=options, queued=place.policy != "skip")
@@ -378,28 +385,28 @@ class Starts:
                 raise busy(wish.session, name) from None  # another turn of the session began at the same moment
             if wish.key is None:
                 raise
-            return await self._same(name, given, wish.key)  # another process was faster
+            return await self._same(name, accepted, wish.key)  # another process was faster
         if place is not None and report.queued:
             await self._concurrency.enter(place.group, driver, replace=place.policy == "replace")
         return Execution(self._runtime, driver)
 
     async def _turn(self, definition: WorkflowDefinition, wish: StartRequest) -> SessionTurn:
         """Return the execution's id and the session's earlier messages. Raises `SessionBusy`, `SessionClosed`."""
-        named = id_of(definition, wish)
+        turn_id = id_of(definition, wish)
         if wish.session is not None:
             check_session(wish.session)
-        if wish.session is None or (named is not None and await self._runtime.journal.last(named)):
-            return SessionTurn(named or new_id(), ())
+        if wish.session is None or (turn_id is not None and await self._runtime.journal.last(turn_id)):
+            return SessionTurn(turn_id or new_id(), ())
         if not is_conversational(definition):
             await finish_last_turn(self._runtime, wish.session)
-            said = await self._runtime.store.sessions.load(wish.session)
-            return SessionTurn(named or new_id(), said.messages)
+            conversation = await self._runtime.store.sessions.load(wish.session)
+            return SessionTurn(turn_id or new_id(), conversation.messages)
         prefix = TRIAL if PARTIAL_RUN_OPTION in wish.options else "exec-"
         turn = await next_turn(self._runtime, wish.session, prefix=prefix)
-        return turn if named is None else SessionTurn(named, turn.history)
+        return turn if turn_id is None else SessionTurn(turn_id, turn.history)
 
     async def _report(
-        self, runnable: RunnableDefinition, given: JsonObject, wish: StartRequest, history: tuple[Json, ...]
+        self, runnable: RunnableDefinition, input: JsonObject, wish: StartRequest, history: tuple[Json, ...]
     ) -> Start:
         definition = runnable.definition
         options = dict(wish.options)
@@ -408,10 +415,10 @@ class Starts:
         digest = await self._library.keep(runnable)
         plan = await self._library.pinned(digest, options)
         return Start(
-            input=given,
+            input=input,
             config=dict(wish.config),
             session=wish.session,
-            messages=conversation_for(definition, given, history) if plan.messages else [],
+            messages=conversation_for(definition, input, history) if plan.messages else [],
             definition=digest,
             options=options,
             seed=int.from_bytes(os.urandom(4), "big"),
@@ -435,10 +442,10 @@ class Starts:
             return report
         return replace(report, options={**options, SCRIPTED_OPTION: True})
 
-    async def _same(self, name: ExecutionId, given: JsonObject, key: str) -> Execution:
+    async def _same(self, name: ExecutionId, input: JsonObject, key: str) -> Execution:
         """Return the execution that was started under a key. Raises `KeyReused` if its input was different."""
         driver = await self._open(name)
-        if driver.state.setup.input != given:
+        if driver.state.setup.input != input:
             raise KeyReused(
                 f"{name!r} was started under the key {key!r} with another input", hint="Use a new key for a new input."
             )
@@ -466,17 +473,17 @@ class SessionTurn(NamedTuple):
 async def next_turn(runtime: LocalRuntime, session: str, *, prefix: str = "exec-") -> SessionTurn:
     """Return the next turn. `prefix`: of its id. Raises `SessionClosed`, `SessionBusy`."""
     await finish_last_turn(runtime, session)
-    said = await runtime.store.sessions.load(session)
-    if said.closed:
+    conversation = await runtime.store.sessions.load(session)
+    if conversation.closed:
         raise closed(session)
     under_way = await open_turn(runtime, session)
     if under_way is not None:
         raise busy(session, under_way)
     tried = 0
     while True:
-        name = id_for_key("turn", f"{session}|{len(said.messages)}|{tried}", prefix=prefix)
+        name = id_for_key("turn", f"{session}|{len(conversation.messages)}|{tried}", prefix=prefix)
         if not await runtime.journal.last(name):
-            return SessionTurn(name, said.messages)
+            return SessionTurn(name, conversation.messages)
         if (await runtime.load(name)).status not in ENDED:
             raise busy(session, name)
         tried += 1
@@ -521,8 +528,8 @@ async def finish_last_turn(runtime: LocalRuntime, session: str) -> None:
         state = await runtime.load(one.execution)
         if not is_turn(state):
             continue
-        said, before = await runtime.store.sessions.load(session), state.setup.options["history"]
-        if isinstance(before, int) and len(said.messages) <= before:
+        conversation, before = await runtime.store.sessions.load(session), state.setup.options["history"]
+        if isinstance(before, int) and len(conversation.messages) <= before:
             with suppress(SessionMoved, SessionClosed):  # another turn was faster
                 await save_turn(runtime.store, state)
         return
@@ -533,11 +540,11 @@ async def save_turn(store: Store, state: ExecutionState) -> None:
     can be repeated after a crash."""
     if not is_turn(state) or state.status != "completed":
         return
-    known = state.setup.options["history"]
+    history_length = state.setup.options["history"]
     messages = state.root.data.root.get("messages")
-    if state.setup.session is None or not isinstance(known, int) or not isinstance(messages, list):
+    if state.setup.session is None or not isinstance(history_length, int) or not isinstance(messages, list):
         return
-    await store.sessions.append(state.setup.session, tuple(messages[known:]), after=known)
+    await store.sessions.append(state.setup.session, tuple(messages[history_length:]), after=history_length)
     if state.outcome.closes_session:
         await store.sessions.close(state.setup.session)
 

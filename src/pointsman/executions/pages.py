@@ -121,28 +121,28 @@ async def executions_page(
         trials=trials,
         limit=limit,
     )
-    seen: list[Summary] = []
+    visible: list[Summary] = []
     looked_at = 0
     while True:
         found = await app.store.executions.list(query)
         for one in found:
             if _is_beyond(one, since=since, until=until, oldest_first=oldest_first):
-                return page_of(seen, None)
+                return page_of(visible, None)
             shown = await with_shown_status(app.runtime, one)
             if is_shown_as(shown, statuses) and await sees(one):
-                seen.append(shown)
-            if len(seen) == limit:
-                return page_of(seen, list_position(one))
+                visible.append(shown)
+            if len(visible) == limit:
+                return page_of(visible, list_position(one))
         looked_at += len(found)
         if len(found) < query.limit:
-            return page_of(seen, None)
+            return page_of(visible, None)
         if looked_at >= LOOKED_AT_MAX:
-            return page_of(seen, list_position(found[-1]))
+            return page_of(visible, list_position(found[-1]))
         query = replace(query, before=(found[-1].started, found[-1].execution), limit=max(limit, PAGE))
 
 
-def page_of(seen: Iterable[Summary], next: str | None = None) -> ExecutionPage:
-    return {"executions": [summary_view(one) for one in seen], "next": next}
+def page_of(summaries: Iterable[Summary], next: str | None = None) -> ExecutionPage:
+    return {"executions": [summary_view(one) for one in summaries], "next": next}
 
 
 def _is_beyond(one: Summary, *, since: float | None, until: float | None, oldest_first: bool) -> bool:
@@ -167,7 +167,7 @@ async def events_page(
     """
     name = ExecutionId(execution)
     seq, number = parse_event_position(after)
-    known = await app.store.executions.find(name)
+    summary = await app.store.executions.find(name)
     level = await level_of(app, name)
     found: list[EventView] = []
     last = after
@@ -177,10 +177,10 @@ async def events_page(
             found.append(cast("EventView", redacted_event(event_view(row, n, event), level, redact)))
             last = f"{row.seq}.{n}"
             first = n + 1
-        begun_in(app).leave(name, row, told=first)
+        begun_in(app).leave(name, row, sent_events=first)
         if len(found) == limit:
             break
-    return {"events": found, "last": last, "status": "pending" if known is None else status_shown(known.status, "")}
+    return {"events": found, "last": last, "status": "pending" if summary is None else status_shown(summary.status, "")}
 
 
 async def state_at(app: AppContext, execution: str, at: int | None) -> ExecutionView:
@@ -264,19 +264,19 @@ class RowCache:
         found = self._kept.get((execution, seq))
         return None if found is None else found[0]
 
-    def leave(self, execution: ExecutionId, row: Row, *, told: int) -> None:
-        """Cache a row in which a page ended after `told` of its events."""
+    def leave(self, execution: ExecutionId, row: Row, *, sent_events: int) -> None:
+        """Cache a row in which a page ended after `sent_events` of its events."""
         self._drop((execution, row.seq))
-        if told < len(row.events) and len(row.events) > LONG:
+        if sent_events < len(row.events) and len(row.events) > LONG:
             key = (execution, row.seq)
             self._kept[key] = (row, asyncio.get_running_loop().call_later(KEPT_S, self._drop, key))
             while len(self._kept) > KEPT_MAX:
                 self._drop(next(iter(self._kept)))
 
     def _drop(self, key: tuple[ExecutionId, int]) -> None:
-        kept = self._kept.pop(key, None)
-        if kept is not None:
-            kept[1].cancel()
+        entry = self._kept.pop(key, None)
+        if entry is not None:
+            entry[1].cancel()
 
 
 async def rows_on(app: AppContext, execution: ExecutionId, seq: int) -> AsyncIterator[Row]:

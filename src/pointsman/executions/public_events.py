@@ -64,8 +64,8 @@ SHOWN_OF_CALLS: Final = frozenset({"arguments", "result"})
 """Fields that only `full` includes in live events of tool calls."""
 
 
-def unchanged(told: JsonObject) -> JsonObject:
-    return told
+def unchanged(fields: JsonObject) -> JsonObject:
+    return fields
 
 
 def public_events(
@@ -75,15 +75,15 @@ def public_events(
     one it received."""
     number = -1
     for event in row.events:
-        for name, told, shown in _public_parts(event):
+        for name, fields, shown in _public_parts(event):
             number += 1  # Events that a level leaves out are counted too, so that ids are the same on every level.
             if observability == "minimal" and name not in MINIMAL:
                 continue
             step: Step | None = getattr(event, "step", None)
             if step is not None and step.node.endswith(HIDDEN):
                 continue
-            said = told | shown if observability == "full" else told
-            yield _bulletin(execution, row, number, name, step) | redact(said)
+            data = fields | shown if observability == "full" else fields
+            yield _bulletin(execution, row, number, name, step) | redact(data)
     if observability != "minimal":
         yield _bulletin(execution, row, number + 1, "workflow.checkpoint.saved", None)
 
@@ -125,7 +125,7 @@ def _public_parts(event: events.Event) -> Iterator[Said]:
         case events.ExitFailed():
             yield "workflow.node.error", {"error": json_of(failure_view(event.failure, event.step.node))}, {}
         case wait_events.GateOpened():
-            asked: JsonObject = {
+            question: JsonObject = {
                 "gateId": event.gate,
                 "message": event.message,
                 "options": [*event.options],
@@ -134,7 +134,7 @@ def _public_parts(event: events.Event) -> Iterator[Said]:
                 "deadline": event.deadline,
                 "digest": event.digest,
             }
-            yield "workflow.human.required", asked, {"shown": event.shown}
+            yield "workflow.human.required", question, {"shown": event.shown}
         case wait_events.GateChanged():
             again: JsonObject = {
                 "gateId": event.gate,
@@ -203,22 +203,22 @@ def watcher_for(see: See) -> Watcher:
     """Return a watcher that passes events with `execution` and `parent`, and deltas as `{kind: delta, execution, step,
     node, delta}`."""
 
-    def watch(seen: Committed | Delta) -> None:
-        if isinstance(seen, Delta):
-            step = seen.step
+    def watch(update: Committed | Delta) -> None:
+        if isinstance(update, Delta):
+            step = update.step
             see(
                 {
                     "kind": "delta",
-                    "execution": seen.execution,
+                    "execution": update.execution,
                     "step": str(step),
                     "node": step.node,
-                    "delta": seen.delta,
+                    "delta": update.delta,
                 }
             )
             return
-        for number, event in enumerate(seen.row.events):
-            view = event_view(seen.row, number, event)
-            view["execution"], view["parent"] = seen.execution, seen.state.setup.parent
+        for number, event in enumerate(update.row.events):
+            view = event_view(update.row, number, event)
+            view["execution"], view["parent"] = update.execution, update.state.setup.parent
             see(view)
 
     return watch
@@ -227,9 +227,9 @@ def watcher_for(see: See) -> Watcher:
 def watch_progress(app: AppContext, see: Callable[[str], None]) -> Callable[[], None]:
     """Pass the messages of progress nodes to `see` once they are durable. The returned function ends it."""
 
-    def watch(seen: Committed | Delta) -> None:
-        if isinstance(seen, Committed):
-            for event in seen.row.events:
+    def watch(update: Committed | Delta) -> None:
+        if isinstance(update, Committed):
+            for event in update.row.events:
                 if is_progress(event):
                     see(str(event.data))
 
@@ -245,8 +245,8 @@ async def follow_events(
     redact = redactor_for(app.settings)
     async for row in follow_rows(app, execution, after=after, follow=follow):
         if words is not None:
-            for told in events_in(words, ExecutionId(execution), row, level, redact):
-                yield told
+            for public in events_in(words, ExecutionId(execution), row, level, redact):
+                yield public
             continue
         for number, event in enumerate(row.events):
             yield event_view(row, number, event)
@@ -338,9 +338,9 @@ def events_in(
 ) -> Iterator[JsonObject]:
     """Yield the public events of a row in the dialect's words. Each keeps its `id`, by which a reader continues."""
     for public_event in public_events(execution, row, observability, redact):
-        told = _in_dialect(dialect, public_event)
-        if told is not None:
-            yield told
+        translated = _in_dialect(dialect, public_event)
+        if translated is not None:
+            yield translated
 
 
 def _in_dialect(dialect: Dialect, public_event: JsonObject) -> JsonObject | None:
@@ -410,14 +410,14 @@ def redacted_view(shown: ExecutionView, redact: Redact, *, keeps: Collection[str
     """Return the view of an execution at its own level. Fields in `keeps`, which the caller asked for, are included at
     every level and unmasked."""
     view = json_of(shown)
-    kept = {name: view[name] for name in keeps if name in view}
+    fields = {name: view[name] for name in keeps if name in view}
     if view.get("observability") == "minimal":
         withheld = [name for name in _CONTENT if name not in keeps and view.get(name)]
         view = {**view, **{name: _empty(view[name]) for name in withheld}}
         if withheld:
             view["withheld"] = cast("list[Json]", withheld)
         view["errors"] = [_failure(cast("JsonObject", one)) for one in cast("list[Json]", view["errors"])]
-    return cast("ExecutionView", {**redact(view), **kept})
+    return cast("ExecutionView", {**redact(view), **fields})
 
 
 async def level_of(app: AppContext, execution: str) -> Observability:
@@ -427,16 +427,16 @@ async def level_of(app: AppContext, execution: str) -> Observability:
     if driver is not None:
         return observability_of(driver.state.setup.options)
     summary = await app.store.executions.find(name)
-    known = app[LEVELS]
-    found = known.get(name)
+    levels = app[LEVELS]
+    found = levels.get(name)
     # Its journal may be long, and a reader that pages through it asks for every page.
     if found is not None and summary is not None and found[0] == summary.updated:
         return found[1]
     level = observability_of((await app.runtime.load(name)).setup.options)
     if summary is not None:
-        if len(known) >= LEVELS_MAX:
-            known.clear()
-        known[name] = (summary.updated, level)
+        if len(levels) >= LEVELS_MAX:
+            levels.clear()
+        levels[name] = (summary.updated, level)
     return level
 
 
@@ -454,11 +454,11 @@ LEVELS: Final = Part[dict[ExecutionId, tuple[Instant, Observability]]]("levels",
 
 
 def _shape(event: JsonObject) -> JsonObject:
-    told = _SHAPE | _SHAPE_OF.get(str(event["kind"]), frozenset())
+    plain_fields = _SHAPE | _SHAPE_OF.get(str(event["kind"]), frozenset())
     found: JsonObject = {}
     withheld: list[Json] = []
     for name, value in event.items():
-        if name in told or value is None or isinstance(value, int | float):
+        if name in plain_fields or value is None or isinstance(value, int | float):
             found[name] = value
         elif name == "failure" and isinstance(value, dict):
             found[name] = _failure(value)

@@ -105,9 +105,9 @@ async def start(
     definition = prepared.definition
     ephemeral = app[EPHEMERAL] if is_ephemeral(definition) and app.store.shared else None
     options = await _options(app, ephemeral.library if ephemeral else app[LIBRARY], prepared, how.get("model"))
-    given: JsonObject = {name: how.get(name) for name in ("durability", "language", "trigger", "trial")}
-    given |= {"by": how.get("by") or None, ACTORS: recorded(caller) or None}
-    options |= {name: value for name, value in given.items() if value is not None}
+    recorded_options: JsonObject = {name: how.get(name) for name in ("durability", "language", "trigger", "trial")}
+    recorded_options |= {"by": how.get("by") or None, ACTORS: recorded(caller) or None}
+    options |= {name: value for name, value in recorded_options.items() if value is not None}
     wish = StartRequest(options, how.get("session"), how.get("config") or {}, how.get("execution"), how.get("key"))
     if ephemeral is not None:
         return await ephemeral.start(prepared.runnable, input, wish)
@@ -134,8 +134,8 @@ async def prepared_for(
         authors = tuple(written_by)
         reader = combined_caller(caller, await all_of(app, authors)) if authors else caller
         prepared = await runnable(app, workflow, lenient=lenient, reader=reader)
-        said: Json = msgspec.to_builtins(authors)
-        return prepared._replace(authors={**prepared.authors, OF_DOCUMENT: said}) if authors else prepared
+        document_authors: Json = msgspec.to_builtins(authors)
+        return prepared._replace(authors={**prepared.authors, OF_DOCUMENT: document_authors}) if authors else prepared
     found = await app[LIBRARY].startable(workflow)
     reader = combined_caller(caller, await author_of(app, found))
     return await runnable(app, source_of(found.draft), lenient=lenient, revision=found.revision, reader=reader)
@@ -216,14 +216,14 @@ def trial_of(
     """Return the options of a partial run without the empty ones. `pinned`: node -> its result, without performing it.
     `until`: only nodes that lead to these are performed. `breakpoints`: it pauses before these nodes. `node`: only this
     node runs, reached by the value `given`; the input is then the data."""
-    said: JsonObject = {
+    fields: JsonObject = {
         "pinned": dict(pinned or {}),
         "until": [*until],
         "breakpoints": [*breakpoints],
         "node": node,
         "given": given,
     }
-    return {name: value for name, value in said.items() if value not in (None, [], {})}
+    return {name: value for name, value in fields.items() if value not in (None, [], {})}
 
 
 async def try_out(
@@ -420,15 +420,15 @@ async def _claim(app: AppContext, caller: Caller, session: str) -> int:
     value: JsonObject = {"by": caller.name, "until": app.clock.now() + CLAIM_S}
     entries = app.store.entries
     while True:
-        held = await entries.find(SESSION_CLAIM, session)
-        claim = cast("JsonObject", held.value) if held is not None else {}
-        if held is not None and cast("float", claim["until"]) > app.clock.now():
+        entry = await entries.find(SESSION_CLAIM, session)
+        claim = cast("JsonObject", entry.value) if entry is not None else {}
+        if entry is not None and cast("float", claim["until"]) > app.clock.now():
             if claim["by"] == caller.name:
                 return 0
             raise NotAllowed(
                 f"the session {session!r} is being started by another caller", hint="Choose another session name."
             )
         try:
-            return await entries.put(SESSION_CLAIM, session, value, after=0 if held is None else held.version)
+            return await entries.put(SESSION_CLAIM, session, value, after=0 if entry is None else entry.version)
         except EntryMoved:
             continue  # Another caller was faster, or has released it.

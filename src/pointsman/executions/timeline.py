@@ -314,14 +314,14 @@ def _usage_views(
 def _names(document: JsonObject, language: str) -> dict[str, str]:
     """Map each node to its display name."""
     nodes = document.get("nodes")
-    named = [node for node in nodes if isinstance(node, dict)] if isinstance(nodes, list) else []
-    return {str(node["id"]): read_text(node["name"]).in_(language) for node in named if node.get("name")}
+    objects = [node for node in nodes if isinstance(node, dict)] if isinstance(nodes, list) else []
+    return {str(node["id"]): read_text(node["name"]).in_(language) for node in objects if node.get("name")}
 
 
 def _agents(document: JsonObject) -> dict[str, tuple[str | None, int | None]]:
     """Map each agent node to the model and key that the definition names."""
-    named, config = document.get("agents"), document.get("config")
-    agents: Mapping[str, Json] = named if isinstance(named, dict) else {}
+    own_agents, config = document.get("agents"), document.get("config")
+    agents: Mapping[str, Json] = own_agents if isinstance(own_agents, dict) else {}
     default = config.get("defaultModel") if isinstance(config, dict) else None
     found: dict[str, tuple[str | None, int | None]] = {}
     nodes = document.get("nodes")
@@ -413,7 +413,7 @@ def _calls_in(recorded: dict[int, Json], attempt: int, redact: Redactor) -> list
     for number, effect in sorted(recorded.items()):
         if not isinstance(effect, list | tuple) or len(effect) != FIELDS:
             continue
-        kind, asked, answer = effect
+        kind, request, answer = effect
         if kind == "model":
             reply = _reply(answer)
             if reply is None:
@@ -433,7 +433,7 @@ def _calls_in(recorded: dict[int, Json], attempt: int, redact: Redactor) -> list
             )
         elif kind == "tool":
             outcome = msgspec.convert(answer, ToolOutcome)
-            at = next((at for at, (mark, _) in enumerate(open_) if mark == asked), None)
+            at = next((at for at, (mark, _) in enumerate(open_) if mark == request), None)
             if at is None:
                 call: StepCallView = {"attempt": attempt, "number": number, "kind": "tool"}
                 found.append(call)
@@ -447,10 +447,10 @@ def _requested(call: ToolCall, redact: Redactor) -> RequestedToolCall:
     return {"tool": call.name, "arguments": redact.json(call.arguments), "done": False}
 
 
-def _reply(told: Json) -> ModelReply | None:
+def _reply(value: Json) -> ModelReply | None:
     """Return the recorded reply, or None if the request was refused."""
     try:
-        return msgspec.convert(told, ModelReply)
+        return msgspec.convert(value, ModelReply)
     except msgspec.ValidationError:
         return None
 

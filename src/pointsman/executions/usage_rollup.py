@@ -199,14 +199,14 @@ class UsageRollup:
         for day in (since, until):
             check_day(day)
         stores = await self._caught_up()
-        named: list[Dimension] = [one for one in DIMENSIONS if one in by]
+        dimensions: list[Dimension] = [one for one in DIMENSIONS if one in by]
         query = UsageQuery(
-            by=tuple(NAMES[one] for one in named),
+            by=tuple(NAMES[one] for one in dimensions),
             since=since,
             until=until,
-            of={NAMES[one]: wanted for one, wanted in (of or {}).items()},
+            of={NAMES[one]: value for one, value in (of or {}).items()},
         )
-        rows = [_row(named, about, taken) for about, taken in await self._sums(query, sees, stores)]
+        rows = [_row(dimensions, about, taken) for about, taken in await self._sums(query, sees, stores)]
         return sorted(rows, key=lambda row: (-(row["costUsd"] or 0.0), -row["seconds"], str(row)))
 
     async def search(self, text: str, *, sees: Callable[[Summary], Awaitable[bool]], limit: int = 50) -> list[Summary]:
@@ -236,20 +236,20 @@ class UsageRollup:
         if query.of_executions:
             whose = (*whose, "execution")
         apart = structs.replace(query, by=(*whose, *query.by))
-        told: dict[About, bool] = {}
+        visibility: dict[About, bool] = {}
         found: dict[About, UsageAmounts] = {}
         for about, taken in await _sums_of(stores, apart):
             one, rest = about[: len(whose)], about[len(whose) :]
-            if one not in told:
-                told[one] = await _is_told(sees, one)
-            if told[one]:
+            if one not in visibility:
+                visibility[one] = await _is_told(sees, one)
+            if visibility[one]:
                 found.setdefault(rest, UsageAmounts()).add(taken)
         return [*found.items()]
 
     async def _take_in(self, summary: Summary, into: Store) -> bool:
         name = summary.execution
-        known = await self._app.store.memory.get(FOUND, ALL, name)
-        counted = known.get("at") if isinstance(known, dict) else None
+        entry = await self._app.store.memory.get(FOUND, ALL, name)
+        counted = entry.get("at") if isinstance(entry, dict) else None
         if counted == summary.updated or (counted is not None and into is not self._app.store):
             return False
         state = await self._app.runtime.load(name)
@@ -263,8 +263,8 @@ class UsageRollup:
         """Index the words of an execution that stands still but has not ended. Its usage still grows, so it is not
         counted."""
         name = summary.execution
-        known = await self._app.store.memory.get(FOUND, ALL, name)
-        if not isinstance(known, dict) or known.get("stood") != summary.updated:
+        entry = await self._app.store.memory.get(FOUND, ALL, name)
+        if not isinstance(entry, dict) or entry.get("stood") != summary.updated:
             state = await self._app.runtime.load(name)
             await into.memory.put(FOUND, ALL, name, {"stood": summary.updated, "words": self._words(state)})
 
@@ -273,10 +273,10 @@ class UsageRollup:
         if observability_of(state.setup.options) == "minimal":
             return ""
         failure = None if state.outcome.failure is None else [state.outcome.failure.code, state.outcome.failure.message]
-        told = self._redact(
+        redacted = self._redact(
             {"input": state.setup.input, "output": state.outcome.output, "error": [*failure] if failure else None}
         )
-        return " ".join(words_of(" ".join(text for value in told.values() for text in texts(value)))[:WORDS_MAX])
+        return " ".join(words_of(" ".join(text for value in redacted.values() for text in texts(value)))[:WORDS_MAX])
 
 
 async def _sums_of(stores: Sequence[Store], query: UsageQuery) -> list[tuple[About, UsageAmounts]]:

@@ -222,10 +222,10 @@ class ExecutionVerbs(Verbs):
         """Return one page of the open gates that ask the caller, oldest first; `everyone`: all of them, for admins."""
         if everyone:
             self.caller.must_have("admin", "see the inboxes of others")
-        who, among = self._person(by, groups)
+        person, among = self._person(by, groups)
         if everyone:
-            who, among = None, ()
-        return await inbox(self.app, who, among, workflow=workflow, after=after, limit=limit, sees=self._sees_gate)
+            person, among = None, ()
+        return await inbox(self.app, person, among, workflow=workflow, after=after, limit=limit, sees=self._sees_gate)
 
     @verb("operator", "replay executions", audit=False)
     async def replay(self, execution: str, *, against: Workflow | str | None = None) -> Replay:
@@ -254,8 +254,8 @@ class ExecutionVerbs(Verbs):
     @verb("admin", "run documents", made=_execution_id)
     async def run(self, workflow: Workflow | str, input: Json = None, **how: Unpack[StartOptions]) -> Execution:
         """Start an execution of a document or a saved workflow, with all options; for people at the machine."""
-        mine: StartOptions = {**how, "by": self.name_for(how.get("by")), "caller": self.caller}
-        return await start(self.app, workflow, input, **mine)
+        options: StartOptions = {**how, "by": self.name_for(how.get("by")), "caller": self.caller}
+        return await start(self.app, workflow, input, **options)
 
     @verb("operator", "run workflows", audit=False)
     async def drive(self, execution: str) -> Execution:
@@ -283,10 +283,10 @@ class ExecutionVerbs(Verbs):
             await must_see_workflow(self.app, self.caller, workflow)
         else:
             self.caller.must_have("admin", "run documents")
-        mine = answers
+        own_answers = answers
         if not self.caller.is_machine:
-            mine = [replace(one, by=self.caller.name, groups=self.caller.groups) for one in answers]
-        return await dry_run(self.app, workflow, input, answers=mine, caller=self.caller)
+            own_answers = [replace(one, by=self.caller.name, groups=self.caller.groups) for one in answers]
+        return await dry_run(self.app, workflow, input, answers=own_answers, caller=self.caller)
 
     @verb("operator", "run workflows", target=("execution",), made=_execution_id)
     async def say(self, execution: str, message: Json, *, key: str | None = None) -> Execution:
@@ -322,8 +322,8 @@ class ExecutionVerbs(Verbs):
         found = await open_execution(self.app, execution)
         if reopens and not found.gates and not found.state.ended:
             await found.settled()
-        who, among = self._person(by, groups)
-        await found.answer(gate, action, data, comment=comment, by=who, groups=among, key=key, digest=digest)
+        person, among = self._person(by, groups)
+        await found.answer(gate, action, data, comment=comment, by=person, groups=among, key=key, digest=digest)
         return found
 
     @verb("operator", "answer gates", target=("execution", "gate", "to", "by"))
@@ -342,8 +342,8 @@ class ExecutionVerbs(Verbs):
         left running run again in this one."""
         await must_see(self.app, self.caller, execution)
         found = await (open_execution if resumes else reach_execution)(self.app, execution)
-        who, among = self._person(by, groups)
-        await found.delegate(gate, to, by=who, groups=among, comment=comment)
+        person, among = self._person(by, groups)
+        await found.delegate(gate, to, by=person, groups=among, comment=comment)
         return found
 
     # Controlling ---------------------------------------------------------------------------------------------------
@@ -423,8 +423,8 @@ class ExecutionVerbs(Verbs):
         await must_run(self.app, self.caller, execution)
         if isinstance(to := how.get("to"), str):
             await must_see_workflow(self.app, self.caller, to)
-        mine: ForkOptions = {**how, "by": self.name_for(how.get("by")), "caller": self.caller}
-        return await ForkMigrateReplay(self.app).fork(execution, **mine)
+        options: ForkOptions = {**how, "by": self.name_for(how.get("by")), "caller": self.caller}
+        return await ForkMigrateReplay(self.app).fork(execution, **options)
 
     @verb("operator", "migrate executions", target=("execution", "by"), unless="check_only")
     async def migrate(

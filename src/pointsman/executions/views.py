@@ -284,8 +284,8 @@ HIDDEN: str = "?"
 
 def observability_of(options: JsonObject) -> Observability:
     """Return the redaction level that an execution was started with."""
-    said = options.get("observability")
-    return said if said in ("minimal", "full") else "standard"
+    level = options.get("observability")
+    return level if level in ("minimal", "full") else "standard"
 
 
 def event_view(row: Row, number: int, event: events.Event) -> JsonObject:
@@ -370,8 +370,8 @@ def needs_view(state: ExecutionState) -> list[NeededWorker]:
 def status_shown(status: str, worker: str) -> ExecutionStatus:
     """Return the status to show: `stopped` instead of `running` if the worker process has ended and no other process
     continued the execution."""
-    gone = status == "running" and worker and is_gone(worker)
-    return "stopped" if gone else cast("Status", status)
+    worker_gone = status == "running" and worker and is_gone(worker)
+    return "stopped" if worker_gone else cast("Status", status)
 
 
 def gate_view(at: StepState) -> GateView:
@@ -467,8 +467,8 @@ def errors_of(rows: Iterable[Row]) -> list[ErrorView]:
 
 
 def _left_undone(failure: Failure) -> bool:
-    told = (failure.details or {}).get("compensation")
-    return isinstance(told, dict) and bool(told["notUndone"])
+    compensation = (failure.details or {}).get("compensation")
+    return isinstance(compensation, dict) and bool(compensation["notUndone"])
 
 
 SCRIPTED: Final[WarningView] = {
@@ -560,7 +560,7 @@ def compensation_view(state: ExecutionState) -> CompensationView | None:
     """Return what was undone and what is not undone (yet); None if compensation never began."""
     if state.compensation is None:
         return None
-    open_ = [owed.step for owed in reversed(state.undo_log)]
+    open_ = [entry.step for entry in reversed(state.undo_log)]
     if state.compensation.current is not None:
         open_ = [state.compensation.current.step, *open_]
     undone = [str(step) for step in state.compensation.undone]

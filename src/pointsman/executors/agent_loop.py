@@ -107,27 +107,27 @@ class AttemptGuardrails:
     async def check_asked(self) -> None:
         """Check the input. Raises `WorkRefused` if a rule does not hold, and the errors of asking a model."""
         inputs = self._command.input.get("inputs")
-        asked = self._command.input.get("prompt") or inputs
-        for rule, known in zip(self._rules.before, self._given.before, strict=False):
+        request = self._command.input.get("prompt") or inputs
+        for rule, holds in zip(self._rules.before, self._given.before, strict=False):
             if rule.expression is not None:
-                wrong = "" if known is True else f"`{rule.expression}` does not hold"
+                wrong = "" if holds is True else f"`{rule.expression}` does not hold"
             elif rule.schema is not None:
                 wrong = _misfit(rule.schema, inputs)
             else:
-                wrong = await self._judged(rule, known, asked)
+                wrong = await self._judged(rule, holds, request)
             if wrong:
                 raise WorkRefused(self._failure(rule, wrong, "what it is asked"))
 
     async def check_answer(self, value: Json, text: str) -> tuple[Wrong, Failure] | None:
         """Check the answer. Return the correction for the agent and the failure it becomes; None: all rules hold.
         Raises `WorkRefused` if a violated rule allows no retry."""
-        for rule, known in zip(self._rules.after, self._given.after, strict=False):
+        for rule, holds in zip(self._rules.after, self._given.after, strict=False):
             if rule.expression is not None:
                 wrong = "" if self._holds(rule.expression, value, text) else f"`{rule.expression}` does not hold"
             elif rule.schema is not None:
                 wrong = _misfit(rule.schema, value)
             else:
-                wrong = await self._judged(rule, known, value)
+                wrong = await self._judged(rule, holds, value)
             if wrong:
                 failure = self._failure(rule, wrong, "its answer")
                 if rule.on_fail == "fail":
@@ -136,10 +136,10 @@ class AttemptGuardrails:
         return None
 
     def _holds(self, expression: str, value: Json, text: str) -> bool:
-        given = self._given
-        names: JsonObject = {**given.names, "result": value, "text": text}
-        env = Environment(given.state, given.nodes, names, given.config)
-        return compile_expression(expression, names=Names(frozenset(given.as_names))).holds(env)
+        templates = self._given
+        names: JsonObject = {**templates.names, "result": value, "text": text}
+        env = Environment(templates.state, templates.nodes, names, templates.config)
+        return compile_expression(expression, names=Names(frozenset(templates.as_names))).holds(env)
 
     async def _judged(self, rule: GuardrailRule, question: Json, value: Json) -> str:
         """Return a model's reason why a rule does not hold; empty: it holds."""
@@ -156,8 +156,8 @@ class AttemptGuardrails:
         return "" if answer["holds"] is True else text_of(answer["reason"]) or "the rule does not hold"
 
     def _failure(self, rule: GuardrailRule, wrong: str, what: str) -> Failure:
-        named = f"the guardrail {rule.name!r}" if rule.name else "a guardrail"
-        message = f"{named} of {self._spec.node!r} refused {what}: {rule.message or wrong}"
+        guardrail = f"the guardrail {rule.name!r}" if rule.name else "a guardrail"
+        message = f"{guardrail} of {self._spec.node!r} refused {what}: {rule.message or wrong}"
         hint = (
             "Change what it is given or told, or the guardrail; an edge on the error `guardrail` can take it from here."
         )
@@ -281,23 +281,23 @@ class AgentLoop:
 
     async def _ask(self) -> ModelReply | None:
         """Return the reply, or None if the transcript was too long for the model and is now shorter."""
-        kept, self._has_streamed = self._kept, False
-        kept.transcript = await self._history.fitted(kept.transcript, self._now)
+        turn, self._has_streamed = self._kept, False
+        turn.transcript = await self._history.fitted(turn.transcript, self._now)
         try:
             reply = await self._ledger.ask(self._request(), on_text=self._send_delta)
         except ModelFailed as why:
             self._discard()
-            if why.failure.code != TOO_LONG or kept.shortened:
+            if why.failure.code != TOO_LONG or turn.shortened:
                 raise
-            shorter = await self._history.shortened(kept.transcript, self._now)
+            shorter = await self._history.shortened(turn.transcript, self._now)
             if shorter is None:
                 raise
-            kept.shortened, kept.transcript = True, shorter
-            kept.warnings.append(
+            turn.shortened, turn.transcript = True, shorter
+            turn.warnings.append(
                 "the conversation was too long for the model: older parts were summarised or cut short"
             )
             return None
-        self._history.learn(kept.transcript, reply)
+        self._history.learn(turn.transcript, reply)
         return reply
 
     def _request(self) -> ModelRequest:
@@ -379,17 +379,17 @@ class AgentLoop:
             raise WorkRefused(_endless(self._spec, self._settings.iterations_max))
         self._add_message(assistant_message(reply, name=self._name, calls=calls))
         outcomes = iter(await self._tools.perform([call for call in legal if call not in left]))
-        told: list[tuple[ToolCall, ToolOutcome]] = []
+        outcomes_by_call: list[tuple[ToolCall, ToolOutcome]] = []
         for call, refusal in zip(calls, refusals, strict=True):
             if refusal is not None:
-                told.append((call, ToolOutcome(failure=refusal)))
+                outcomes_by_call.append((call, ToolOutcome(failure=refusal)))
             elif call not in left:
-                told.append((call, next(outcomes)))
-        for call, outcome in told:
+                outcomes_by_call.append((call, next(outcomes)))
+        for call, outcome in outcomes_by_call:
             self._add_tool_message(call, outcome)
         if left:
             return self._done(reply.text, reply.text, pending=tuple(left))
-        self._tools.count(told)
+        self._tools.count(outcomes_by_call)
         if self._tools.is_circling:
             self._kept.transcript.append(user_message(CIRCLING))
         return None
@@ -479,16 +479,17 @@ class ToolRounds:
             self._run.delta({"kind": "tool_result", "tool": call.name, "ok": outcome.failure is None})
         return outcomes
 
-    def count(self, told: list[tuple[ToolCall, ToolOutcome]]) -> None:
+    def count(self, outcomes: list[tuple[ToolCall, ToolOutcome]]) -> None:
         """Count equal rounds. Raises `WorkRefused` after `SAME_MAX` equal ones in a row."""
-        parts: list[Json] = [[call.name, call.arguments, outcome.told()] for call, outcome in told]
+        parts: list[Json] = [[call.name, call.arguments, outcome.told()] for call, outcome in outcomes]
         mark = fingerprint(*parts)
         self._same = self._same + 1 if mark == self._last else 1
         self._last = mark
         if self._same >= SAME_MAX:
-            named = ", ".join(sorted({call.name for call, _ in told}))
+            tool_names = ", ".join(sorted({call.name for call, _ in outcomes}))
             message = (
-                f"the agent {self._spec.node!r} made the same calls ({named}) {self._same} times, with the same results"
+                f"the agent {self._spec.node!r} made the same calls ({tool_names}) {self._same} times, "
+                "with the same results"
             )
             hint = "Say in its prompt when to stop, or let the tool say what is missing."
             raise WorkRefused(Failure(code="tool-loop", message=message, hint=hint))

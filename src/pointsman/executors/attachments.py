@@ -200,8 +200,11 @@ async def _fetched(url: str, fetch: Fetch | None) -> tuple[str, bytes]:
             "file-not-fetched", f"{head(url, 200)!r} answered {status}", "Correct the address.", again=status >= 500
         )
     guessed = mimetypes.guess_type(urlsplit(url).path)[0]
-    said = media_type.partition(";")[0].strip().lower()
-    return said if said and said != "application/octet-stream" else guessed or said, body
+    declared_type = media_type.partition(";")[0].strip().lower()
+    return (
+        declared_type if declared_type and declared_type != "application/octet-stream" else guessed or declared_type,
+        body,
+    )
 
 
 def _part(media_type: str, body: bytes) -> JsonObject:

@@ -74,13 +74,13 @@ class AgentSettings(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 def agent_settings(spec: WorkSpec) -> AgentSettings:
     """Raises `WorkRefused` for a config that no check can have passed."""
     try:
-        said = msgspec.convert(spec.config, AgentSettings)
+        settings = msgspec.convert(spec.config, AgentSettings)
     except msgspec.ValidationError as why:
         message = f"the config of {spec.node!r} cannot be used: {why}"
         raise WorkRefused(Failure(code="config-wrong", message=message)) from why
-    if said.result is None and spec.settings.get("auto") is True:
-        return msgspec.structs.replace(said, result="auto")
-    return said
+    if settings.result is None and spec.settings.get("auto") is True:
+        return msgspec.structs.replace(settings, result="auto")
+    return settings
 
 
 def model_of(spec: WorkSpec, settings: AgentSettings) -> str:
@@ -96,18 +96,18 @@ def system_of(command: Execute, added: str) -> str:
 
 def messages_of(command: Execute, name: str, conversation: Sequence[Json]) -> list[Json]:
     """Return a conversation as the agent sees it, with its prompt; if both are empty, with its inputs."""
-    seen = as_seen_by(name, conversation)
+    messages = as_seen_by(name, conversation)
     prompt = command.input.get("prompt")
-    if isinstance(prompt, str) and (seen or prompt.strip()):
-        seen.insert(_before_own_exchange(seen), user_message(prompt))
-    elif not seen:
-        seen.append(user_message(_question_of(command, name, prompt)))
+    if isinstance(prompt, str) and (messages or prompt.strip()):
+        messages.insert(_before_own_exchange(messages), user_message(prompt))
+    elif not messages:
+        messages.append(user_message(_question_of(command, name, prompt)))
     if isinstance(correction := command.input.get("correction"), str):
-        seen.append(user_message(correction))
-    elif role_of(seen[-1]) == "assistant":
+        messages.append(user_message(correction))
+    elif role_of(messages[-1]) == "assistant":
         # Providers treat a final assistant message as the beginning of the answer.
-        seen.append(user_message("Go on."))
-    return [*seen]
+        messages.append(user_message("Go on."))
+    return [*messages]
 
 
 def with_value(prompt: str, value: Json) -> str:
@@ -117,10 +117,10 @@ def with_value(prompt: str, value: Json) -> str:
 
 def conversation_of(command: Execute) -> Sequence[Json]:
     """Return the messages that the node names, else the conversation it takes part in."""
-    named = command.input.get("messages")
-    if isinstance(named, list):
-        return named
-    return command.messages if named is None else [user_message(as_text(named))]
+    messages = command.input.get("messages")
+    if isinstance(messages, list):
+        return messages
+    return command.messages if messages is None else [user_message(as_text(messages))]
 
 
 def _before_own_exchange(messages: Sequence[JsonObject]) -> int:
@@ -202,11 +202,11 @@ class TranscriptWindow:
         left = [(at, one) for at, one in enumerate(conversation) if at >= covered and role_of(one) != SUMMARY]
         messages = [one for _, one in left]
         cut = _whole(messages, self._beyond(messages))
-        older, kept = messages[:cut], (*messages[cut:],)
+        older, recent = messages[:cut], (*messages[cut:],)
         if not older:
-            return Recalled((_summary_message(past),) if past else (), kept)
+            return Recalled((_summary_message(past),) if past else (), recent)
         if not self._summarises:
-            return Recalled((user_message(_LEFT_OUT),), kept)
+            return Recalled((user_message(_LEFT_OUT),), recent)
         text = await self._summary(past, older)
         last, message = left[cut - 1]
         summary: JsonObject = {
@@ -216,7 +216,7 @@ class TranscriptWindow:
             "covers": last + 1,
             "upTo": fingerprint(message),
         }
-        return Recalled((_summary_message(text),), kept, (summary,))
+        return Recalled((_summary_message(text),), recent, (summary,))
 
     async def fitted(self, transcript: list[Json], now: Json) -> list[Json]:
         """Return the transcript within the budget, if there is one; `now` stays. Raises `ModelFailed`."""
@@ -252,11 +252,11 @@ class TranscriptWindow:
         """Return the characters of messages. Each message is counted once."""
         total = 0
         for one in messages:
-            known = self._sizes.get(id(one))
-            if known is None:
+            cached = self._sizes.get(id(one))
+            if cached is None:
                 size = len(content_of(one)) + sum(len(as_text(call.arguments)) for call in calls_of(one))
-                known = self._sizes[id(one)] = one, size
-            total += known[1]
+                cached = self._sizes[id(one)] = one, size
+            total += cached[1]
         return total
 
     @cached_property
@@ -303,9 +303,9 @@ class TranscriptWindow:
         older = [one for one in transcript[:cut] if one is not now]
         if not older or (len(older) == 1 and older[0] is self._replacement):
             return found
-        told = _summary_message(await self._summary("", older)) if self._summarises else user_message(_LEFT_OUT)
-        self._replacement = told
-        return [told, *([now] if any(one is now for one in transcript[:cut]) else []), *found[cut:]]
+        replacement = _summary_message(await self._summary("", older)) if self._summarises else user_message(_LEFT_OUT)
+        self._replacement = replacement
+        return [replacement, *([now] if any(one is now for one in transcript[:cut]) else []), *found[cut:]]
 
     async def _summary(self, past: str, messages: Sequence[Json]) -> str:
         """Summarise in several calls if one is too small: each continues from the previous summary."""
@@ -313,7 +313,7 @@ class TranscriptWindow:
         summary = past
         for chunk in _chunks("\n\n".join(map(_as_line, messages)), max(size, RESULT_CHARS)):
             prompt = f"{_SUMMARISED}{summary}\n\n{chunk}" if summary else chunk
-            asked = replace(
+            request = replace(
                 self._asks,
                 system=_SUMMARY_SYSTEM,
                 messages=[user_message(prompt)],
@@ -321,7 +321,7 @@ class TranscriptWindow:
                 output_schema=None,
                 purpose="summary",
             )
-            summary = (await self._ledger.ask(asked)).text
+            summary = (await self._ledger.ask(request)).text
         return summary
 
 
@@ -351,9 +351,9 @@ def _whole(messages: Sequence[Json], cut: int) -> int:
     cut = min(max(cut, 0), max(len(messages) - 1, 0))
     while cut > 0 and role_of(messages[cut]) == "tool":
         cut -= 1
-    asked = {text_of(one.get("toolCallId")) for one in messages[cut:] if isinstance(one, dict)} - {""}
+    call_ids = {text_of(one.get("toolCallId")) for one in messages[cut:] if isinstance(one, dict)} - {""}
     for at in range(cut):
-        if any(call.id in asked for call in calls_of(messages[at])):
+        if any(call.id in call_ids for call in calls_of(messages[at])):
             return at
     return cut
 
@@ -368,10 +368,10 @@ def _cut_short(message: Json) -> Json:
 
 
 def _as_line(message: Json) -> str:
-    who = "" if not isinstance(message, dict) else text_of(message.get("name")) or role_of(message)
+    author = "" if not isinstance(message, dict) else text_of(message.get("name")) or role_of(message)
     calls = "".join(f"\n[calls {call.name}: {as_text(call.arguments)}]" for call in calls_of(message))
     tool = f" ({text_of(message.get('tool'))})" if isinstance(message, dict) and role_of(message) == "tool" else ""
-    return f"{who}{tool}: {content_of(message)}{calls}"
+    return f"{author}{tool}: {content_of(message)}{calls}"
 
 
 def _chunks(text: str, size: int) -> list[str]:

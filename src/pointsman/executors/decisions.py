@@ -82,8 +82,8 @@ def _choices(spec: WorkSpec) -> list[DecisionChoice]:
 
 
 def _choice_line(choice: DecisionChoice) -> str:
-    said = [text for text in (text_of(choice.label), text_of(choice.description)) if text]
-    return f"- {choice.value}" + (f": {'. '.join(said)}" if said else "")
+    parts = [text for text in (text_of(choice.label), text_of(choice.description)) if text]
+    return f"- {choice.value}" + (f": {'. '.join(parts)}" if parts else "")
 
 
 def _choice_schema(choices: list[DecisionChoice]) -> JsonObject:
@@ -122,10 +122,10 @@ class JudgeExecutor:
             result: JsonObject = {}
             questions = _questions(command)
             for model in dict.fromkeys(question.model for question in questions):
-                asked = [question for question in questions if question.model == model]
-                request = _judge_request(command, spec, model, asked)
-                answers = await ask_for_json(ledger, request, _answers_schema(asked))
-                result |= {question.edge: answers[question.edge] for question in asked}
+                batch = [question for question in questions if question.model == model]
+                request = _judge_request(command, spec, model, batch)
+                answers = await ask_for_json(ledger, request, _answers_schema(batch))
+                result |= {question.edge: answers[question.edge] for question in batch}
             return ledger.done(result)
 
         return await attempt(self._world, command, spec, run, judge)

@@ -157,20 +157,20 @@ def section_of(text: str, title: str) -> str | None:
 
 
 def _memory_request(command: Execute, spec: WorkSpec, run: ExecutionPort) -> MemoryRequest:
-    given = command.input
-    scope, namespace = text_of(given.get("scope")), as_text(given.get("namespace") or "")
+    fields = command.input
+    scope, namespace = text_of(fields.get("scope")), as_text(fields.get("namespace") or "")
     if namespace:
         check_name("a namespace", namespace)
     owner = owner_of(
         scope,
         namespace,
         execution=run.execution,
-        session=given.get("session") if scope == "session" else None,
-        user=given.get("user"),
+        session=fields.get("session") if scope == "session" else None,
+        user=fields.get("user"),
         workflow=spec.settings.get("workflow"),
     )
     inside = "" if owner.scope == "shared" else namespace
-    return MemoryRequest(owner, inside, text_of(given.get("operation")), as_text(given.get("key") or ""))
+    return MemoryRequest(owner, inside, text_of(fields.get("operation")), as_text(fields.get("key") or ""))
 
 
 SCOPES: Final = ("execution", "session", "user", "workflow", "shared")

@@ -106,8 +106,8 @@ async def ask_for_json(ledger: EffectLedger, request: ModelRequest, schema: Json
     messages: list[Json] = [*request.messages]
     reasks = 0
     while True:
-        asked = msgspec.structs.replace(request, messages=messages, output_schema=schema)
-        reply = await ledger.ask(asked)
+        attempt = msgspec.structs.replace(request, messages=messages, output_schema=schema)
+        reply = await ledger.ask(attempt)
         read = expected.read(reply.text)
         if not isinstance(read, Wrong):
             assert isinstance(read.value, dict)  # guaranteed by the schema
@@ -156,8 +156,8 @@ def coerced_to(value: Json, schema: Json) -> Json:
     match value:
         case dict():
             fields = schema.get("properties")
-            known = fields if isinstance(fields, dict) else {}
-            return {key: coerced_to(part, known.get(key)) for key, part in value.items()}
+            schemas = fields if isinstance(fields, dict) else {}
+            return {key: coerced_to(part, schemas.get(key)) for key, part in value.items()}
         case list():
             return [coerced_to(part, schema.get("items")) for part in value]
         case _:

@@ -43,8 +43,8 @@ class PlannerTexts(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 class TaskTexts:
     """The prompts of a task's agent. Without a template: the goal, the task, and the results of the tasks before."""
 
-    def __init__(self, given: Json, goal: str) -> None:
-        self._given = PlannerTexts() if given is None else msgspec.convert(given, PlannerTexts)
+    def __init__(self, texts: Json, goal: str) -> None:
+        self._given = PlannerTexts() if texts is None else msgspec.convert(texts, PlannerTexts)
         self._goal = goal
 
     def of(self, task: JsonObject, before: list[JsonObject]) -> tuple[str, str]:
@@ -57,11 +57,11 @@ class TaskTexts:
         return "" if self._given.system is None else self._filled(self._given.system, task, before), prompt
 
     def _filled(self, text: str, task: JsonObject, before: list[JsonObject]) -> str:
-        given = self._given
-        names: JsonObject = {**given.names, "task": task, "goal": self._goal, "results": cast("list[Json]", before)}
-        env = Environment(given.state, given.nodes, names, given.config)
-        known = Names(frozenset(given.as_names), declared=frozenset(given.declared))
-        template = compile_template(text, names=known, spelling=given.spelling)
+        texts = self._given
+        names: JsonObject = {**texts.names, "task": task, "goal": self._goal, "results": cast("list[Json]", before)}
+        env = Environment(texts.state, texts.nodes, names, texts.config)
+        template_names = Names(frozenset(texts.as_names), declared=frozenset(texts.declared))
+        template = compile_template(text, names=template_names, spelling=texts.spelling)
         return template.render(env).text
 
     def _task_text(self, task: JsonObject, before: list[JsonObject]) -> str:
@@ -138,17 +138,17 @@ class _Planning:
         settings = replace(
             self._settings, tools=(), output_schema=_schema(self._said.max_tasks, self._agents), purpose="planning"
         )
-        about = "\n".join(f"- {name}: {text_of(said)}" for name, said in self._agents.items())
+        about = "\n".join(f"- {name}: {text_of(description)}" for name, description in self._agents.items())
         prompt = f"Goal:\n{self._goal}" + (f"\n\nAssign each task to one of:\n{about}" if about else "")
         answer = await self._ask(settings, text_of(self._command.input.get("system")) or _SYSTEM, prompt)
         assert isinstance(answer, dict)  # guaranteed by the schema
         listed = answer["tasks"]
         assert isinstance(listed, list)
-        named: list[JsonObject] = []
+        tasks_with_ids: list[JsonObject] = []
         for number, task in enumerate(listed, start=1):
             assert isinstance(task, dict)
-            named.append({"id": f"task-{number}", **{key: task[key] for key in _FIELDS if key in task}})
-        return named
+            tasks_with_ids.append({"id": f"task-{number}", **{key: task[key] for key in _FIELDS if key in task}})
+        return tasks_with_ids
 
     async def _do(self, tasks: list[JsonObject]) -> None:
         """Perform the tasks in order and store each outcome as its `result`."""
@@ -176,8 +176,10 @@ class _Planning:
         return as_text(await self._ask(settings, _WRITER, f"Goal:\n{self._goal}\n\nResults:\n\n{results}"))
 
     async def _ask(self, settings: AgentSettings, system: str, prompt: str) -> Json:
-        asked = replace(self._command, input={"system": system, "prompt": prompt}, messages=())
-        loop = AgentLoop(asked, self._spec, self._run, settings=settings, tools=self._world.tools, ledger=self._ledger)
+        planning = replace(self._command, input={"system": system, "prompt": prompt}, messages=())
+        loop = AgentLoop(
+            planning, self._spec, self._run, settings=settings, tools=self._world.tools, ledger=self._ledger
+        )
         return (await loop.perform()).result
 
 

@@ -168,10 +168,10 @@ class Executors:
     def _performer(self, work: str) -> Executor:
         if work == RECOVERY:
             return self._recovery
-        known = self._known.get(work)
-        if known is None:
-            known = self._known[work] = self._load(work)
-        return known
+        performer = self._known.get(work)
+        if performer is None:
+            performer = self._known[work] = self._load(work)
+        return performer
 
     @cached_property
     def _plugins(self) -> dict[str, EntryPoint]:

@@ -78,17 +78,19 @@ async def revealed(
     await secrets.refresh()
     found = deepcopy(tree)
     # A person changed a text that differs from the document by now: their text is plain text.
-    meant = [
-        text for text in texts if (said := _at(written, text.pointer)) is not None and _at(found, text.pointer) == said
+    unchanged = [
+        text
+        for text in texts
+        if (template := _at(written, text.pointer)) is not None and _at(found, text.pointer) == template
     ]
-    names = dict.fromkeys(name for text in meant for name, hidden in text.pieces if hidden)
+    names = dict.fromkeys(name for text in unchanged for name, hidden in text.pieces if hidden)
     try:
         guards = {name: await _guard(name, secrets, revision, tool) for name in names}
     except WorkRefused:
         raise
     except OperatorError as why:
         raise WorkRefused(failure_by(why)) from why
-    for text in meant:
+    for text in unchanged:
         _put(found, text.pointer, text.revealed(lambda name: guards[name].value))
     return Revealed(found, tuple(guards.values()))
 

@@ -68,7 +68,9 @@ class Approvals:
     def must_cover(self, numbered: list[tuple[int, ToolCall]]) -> None:
         """Raise `CallsNeedApproval` with all calls that have no verdict yet; then with all calls without a result that
         the caller carries out, then with those that sub-workflows carry out."""
-        known = [(number, call, tool) for number, call in numbered if (tool := self._tools.find(call.name)) is not None]
+        registered = [
+            (number, call, tool) for number, call in numbered if (tool := self._tools.find(call.name)) is not None
+        ]
         unapproved = tuple(
             ProposedCall(
                 number=number,
@@ -77,21 +79,21 @@ class Approvals:
                 description=tool.description,
                 parameters=tool.parameters,
             )
-            for number, call, tool in known
+            for number, call, tool in registered
             if tool.requires_approval and self._verdict(number, call) is None
         )
         if unapproved:
             raise CallsNeedApproval(unapproved)
         elsewhere = [
             _elsewhere(number, approved, tool)
-            for number, call, tool in known
+            for number, call, tool in registered
             if (tool.side == "client" or tool.workflow)
             and not self._has_result(number, call)
             and self._fits(number, approved := self._as_approved(number, call), tool)
         ]
         for wants in ("result", "workflow"):
-            if asked := tuple(one for one in elsewhere if one.wants == wants):
-                raise CallsNeedApproval(asked)
+            if pending := tuple(one for one in elsewhere if one.wants == wants):
+                raise CallsNeedApproval(pending)
 
     def _fits(self, number: int, call: ToolCall, tool: ToolSpec) -> bool:
         """Return whether the arguments fit the tool's parameters, so that the caller need not check them."""
@@ -129,12 +131,12 @@ class Approvals:
         return self._as_approved(number, call)
 
     def _failure(self, call: ToolCall, verdict: CallVerdict) -> Failure:
-        said = f": {verdict.reason}" if verdict.reason else ""
+        reason = f": {verdict.reason}" if verdict.reason else ""
         if not verdict.code:
-            return Failure(code="call-rejected", message=f"a person rejected this call of {call.name!r}{said}")
+            return Failure(code="call-rejected", message=f"a person rejected this call of {call.name!r}{reason}")
         tool = self._tools.find(call.name)
-        who = "the caller" if tool is None or not tool.workflow else f"the workflow {tool.workflow!r}"
-        return Failure(code=verdict.code, message=f"{who} did not carry out {call.name!r}{said}")
+        performer = "the caller" if tool is None or not tool.workflow else f"the workflow {tool.workflow!r}"
+        return Failure(code=verdict.code, message=f"{performer} did not carry out {call.name!r}{reason}")
 
 
 def _elsewhere(number: int, call: ToolCall, tool: ToolSpec) -> ProposedCall:
@@ -217,9 +219,9 @@ def intercepted(calls: Iterable[ToolCall]) -> Intercepted:
             case "end":
                 label = END
             case "router":
-                said = call.arguments.get("next")
-                if isinstance(said, str) and said:
-                    label = said
+                target = call.arguments.get("next")
+                if isinstance(target, str) and target:
+                    label = target
                 else:
                     misrouted = True
             case "final_result":
@@ -236,8 +238,8 @@ def final_value(call: ToolCall, schema: JsonObject) -> Json:
 
 def next_of(value: Json) -> str | None:
     """Return the label in a structured answer."""
-    said = value.get("next") if isinstance(value, dict) else None
-    return said if isinstance(said, str) and said else None
+    target = value.get("next") if isinstance(value, dict) else None
+    return target if isinstance(target, str) and target else None
 
 
 def next_in_text(text: str) -> str | None:
@@ -262,7 +264,7 @@ def _as_parameters(schema: JsonObject) -> JsonObject:
     if _is_object(schema):
         return schema
     definitions = {key: schema[key] for key in ("$defs", "definitions") if key in schema}
-    return {**_object({"value": {key: said for key, said in schema.items() if key not in definitions}}), **definitions}
+    return {**_object({"value": {key: part for key, part in schema.items() if key not in definitions}}), **definitions}
 
 
 def _is_object(schema: JsonObject) -> bool:
@@ -295,8 +297,8 @@ def offered(tool: ToolSpec, scopes: Sequence[str]) -> ToolSpec:
     assert isinstance(properties, dict)
     assert isinstance(required, list)
     whose = "; ".join(f"{scope}: {_BELONGS[scope]}" for scope in scopes)
-    named: list[Json] = [*scopes]
-    scope: JsonObject = {"type": "string", "enum": named, "description": f"Whose memory. {whose}."}
+    scope_names: list[Json] = [*scopes]
+    scope: JsonObject = {"type": "string", "enum": scope_names, "description": f"Whose memory. {whose}."}
     parameters = {**tool.parameters, "properties": {"scope": scope, **properties}, "required": ["scope", *required]}
     return replace(tool, parameters=parameters)
 
@@ -304,24 +306,24 @@ def offered(tool: ToolSpec, scopes: Sequence[str]) -> ToolSpec:
 def memory_command(command: Execute, call: ToolCall, tool: ToolSpec, number: int) -> Execute:
     """Return the equivalent command of a memory node. Raises `ToolFailed` for arguments that do not fit, and for nodes
     other than agents."""
-    said = command.input.get("memory")
-    if not isinstance(said, dict) or not isinstance(scopes := said.get("scopes"), list):
+    memory = command.input.get("memory")
+    if not isinstance(memory, dict) or not isinstance(scopes := memory.get("scopes"), list):
         message = f"nobody knows whose memory {call.name!r} means here"
         hint = "Memory tools are for nodes of the type agent; others use a memory node."
         raise ToolFailed(Failure(code="memory-no-owner", message=message, hint=hint))
-    named = [str(scope) for scope in scopes]
-    if wrong := JsonSchema(offered(tool, named).parameters).correction(call.arguments):
+    scope_names = [str(scope) for scope in scopes]
+    if wrong := JsonSchema(offered(tool, scope_names).parameters).correction(call.arguments):
         message = f"arguments of {call.name!r}: {wrong}"
         raise ToolFailed(Failure(code="tool-arguments", message=message, hint=CORRECT_ARGUMENTS))
-    given: JsonObject = {
+    memory_input: JsonObject = {
         **call.arguments,
-        "scope": call.arguments.get("scope", named[0]),
+        "scope": call.arguments.get("scope", scope_names[0]),
         "operation": tool.memory,
-        "session": said.get("session"),
-        "user": said.get("user"),
-        "namespace": said.get("namespace"),
+        "session": memory.get("session"),
+        "user": memory.get("user"),
+        "namespace": memory.get("namespace"),
     }
     # For the memory, each call is a step of its own: two deliberate writes are two, and a write that a crash or a retry
     # repeats is one.
     step = replace(command.step, node=NodeId(f"{command.step.node} call {number}"))
-    return replace(command, step=step, input=given)
+    return replace(command, step=step, input=memory_input)

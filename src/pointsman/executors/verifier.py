@@ -83,30 +83,30 @@ class VerifierExecutor:
             settings, bounds = _settings(spec), msgspec.convert(spec.config, VerifierLimits)
             before = _before(command.input.get("before"))
             await self._world.tools.prepare(settings.tools or ())
-            asked = replace(command, input=_input(command, bounds, before), messages=())
-            loop = AgentLoop(asked, spec, run, settings=settings, tools=self._world.tools, ledger=ledger)
+            checking = replace(command, input=_input(command, bounds, before), messages=())
+            loop = AgentLoop(checking, spec, run, settings=settings, tools=self._world.tools, ledger=ledger)
             done = await loop.perform()
-            said = judged(msgspec.convert(done.result, Judgement), before, bounds)
-            return replace(done, result=msgspec.to_builtins(said), next=said.verdict, text=None, messages=())
+            judgement = judged(msgspec.convert(done.result, Judgement), before, bounds)
+            return replace(done, result=msgspec.to_builtins(judgement), next=judgement.verdict, text=None, messages=())
 
         return await attempt(self._world, command, spec, run, verify)
 
 
-def judged(said: Judgement, before: Judgement, bounds: VerifierLimits) -> Judgement:
+def judged(judgement: Judgement, before: Judgement, bounds: VerifierLimits) -> Judgement:
     """Return the effective judgement: a score below the threshold does not pass, and retries are limited."""
-    verdict, reason = said.verdict, said.reason
-    if verdict == "pass" and bounds.threshold is not None and said.score < bounds.threshold:
-        verdict, reason = "retry", f"{reason} (scores {said.score:g} of {bounds.threshold:g})".lstrip()
+    verdict, reason = judgement.verdict, judgement.reason
+    if verdict == "pass" and bounds.threshold is not None and judgement.score < bounds.threshold:
+        verdict, reason = "retry", f"{reason} (scores {judgement.score:g} of {bounds.threshold:g})".lstrip()
     if verdict != "retry":
-        return replace(said, verdict=verdict)
+        return replace(judgement, verdict=verdict)
     retries = before.retries + 1
-    stalls = before.stalls + 1 if before.retries and _same(said, before) else 0
+    stalls = before.stalls + 1 if before.retries and _same(judgement, before) else 0
     most = RETRIES if bounds.max_retries is None else bounds.max_retries
     if retries > most:
-        return replace(said, verdict="fail", reason=f"{reason} (after {before.retries} revisions)".lstrip())
+        return replace(judgement, verdict="fail", reason=f"{reason} (after {before.retries} revisions)".lstrip())
     if bounds.stall_limit is not None and stalls + 1 >= bounds.stall_limit:
-        return replace(said, verdict="fail", reason=f"{reason} (the same {stalls + 1} times)".lstrip())
-    return replace(said, verdict=verdict, reason=reason, retries=retries, stalls=stalls)
+        return replace(judgement, verdict="fail", reason=f"{reason} (the same {stalls + 1} times)".lstrip())
+    return replace(judgement, verdict=verdict, reason=reason, retries=retries, stalls=stalls)
 
 
 def _same(one: Judgement, other: Judgement) -> bool:
@@ -118,24 +118,24 @@ def _plain(issue: str) -> str:
 
 
 def _settings(spec: WorkSpec) -> AgentSettings:
-    said = agent_settings(spec)
+    settings = agent_settings(spec)
     rounds = msgspec.convert(spec.config, VerifierLimits).max_tool_rounds
-    return replace(said, max_iterations=rounds, output_schema=_SCHEMA, result=None, purpose="validation")
+    return replace(settings, max_iterations=rounds, output_schema=_SCHEMA, result=None, purpose="validation")
 
 
-def _before(said: Json) -> Judgement:
+def _before(value: Json) -> Judgement:
     """Return the judgement of the last version; an empty one for a first version or an invalid value (its failure)."""
     try:
-        return msgspec.convert(said, Judgement)
+        return msgspec.convert(value, Judgement)
     except msgspec.ValidationError:
         return Judgement()
 
 
 def _input(command: Execute, bounds: VerifierLimits, before: Judgement) -> JsonObject:
-    given = command.input
+    fields = command.input
     task = _ADVERSARIAL if bounds.mode == "adversarial" else ""
-    system = "\n\n".join(part for part in (text_of(given.get("system")) or _STANDARD, task) if part)
-    parts = [f"Criteria:\n{text_of(given.get('criteria'))}", f"The work:\n{as_text(given.get('value'))}"]
+    system = "\n\n".join(part for part in (text_of(fields.get("system")) or _STANDARD, task) if part)
+    parts = [f"Criteria:\n{text_of(fields.get('criteria'))}", f"The work:\n{as_text(fields.get('value'))}"]
     if before.verdict == "retry" and before.issues:
         listed = "\n".join(f"- {issue}" for issue in before.issues)
         parts.append(f"Of the version before you said:\n{listed}")

@@ -210,9 +210,9 @@ class Compiler:
         name = self.function(tree)
         least, most = SPECIAL[name] if name in SPECIAL else (FUNCTIONS[name].least, FUNCTIONS[name].most)
         if not least <= len(tree.arguments) <= most:
-            wanted = str(least) if least == most else f"{least} to {most}"
+            expected = str(least) if least == most else f"{least} to {most}"
             raise WrongArguments(
-                f"{tree.name}() takes {wanted} argument{'s' * (most > 1)}, not {len(tree.arguments)}",
+                f"{tree.name}() takes {expected} argument{'s' * (most > 1)}, not {len(tree.arguments)}",
                 spot=self.spot(tree),
             )
         if name in SPECIAL:
@@ -242,13 +242,13 @@ class Compiler:
         for name in (tree.name, ALIASES.get(tree.name, ""), CAMEL.sub(lambda m: m[1].upper(), tree.name)):
             if name in FUNCTIONS or name in SPECIAL:
                 return name
-        known = [*FUNCTIONS, *SPECIAL]
-        near = difflib.get_close_matches(tree.name, known, 1, cutoff=0.7)
-        meant = f"Did you mean {near[0]!r}?" if near else f"Known functions: {', '.join(sorted(known))}."
+        names = [*FUNCTIONS, *SPECIAL]
+        near = difflib.get_close_matches(tree.name, names, 1, cutoff=0.7)
+        suggestion = f"Did you mean {near[0]!r}?" if near else f"Known functions: {', '.join(sorted(names))}."
         raise UnknownFunction(
             f"there is no function {tree.name!r}",
             spot=Spot(self.source, tree.name_at, tree.name_at + len(tree.name)),
-            hint=INSTEAD.get(tree.name, meant),
+            hint=INSTEAD.get(tree.name, suggestion),
         )
 
     def value(self, call: FunctionCall, argument: Tree | Lambda) -> Tree:

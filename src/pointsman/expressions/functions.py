@@ -124,13 +124,13 @@ class Function:
     needs_lambda: bool = False
 
 
-def wrong(name: str, wanted: str, got: Json, spot: Spot) -> MixedTypes:
+def wrong(name: str, expected: str, got: Json, spot: Spot) -> MixedTypes:
     """Return the failure of a function that expects another type."""
-    return MixedTypes(f"{name}() requires {wanted}, not {type_name(got)}", spot=spot)
+    return MixedTypes(f"{name}() requires {expected}, not {type_name(got)}", spot=spot)
 
 
-def length(frame: EvaluationFrame, spot: Spot, given: list[Json]) -> Json:
-    value = given[0]
+def length(frame: EvaluationFrame, spot: Spot, arguments: list[Json]) -> Json:
+    value = arguments[0]
     if value is None:
         return 0
     if isinstance(value, str | list | dict):
@@ -141,8 +141,8 @@ def length(frame: EvaluationFrame, spot: Spot, given: list[Json]) -> Json:
 def on_text(name: str, change: Callable[[str], str]) -> Plain:
     """Make a function from text to text; null stays null."""
 
-    def run(frame: EvaluationFrame, spot: Spot, given: list[Json]) -> Json:
-        value = given[0]
+    def run(frame: EvaluationFrame, spot: Spot, arguments: list[Json]) -> Json:
+        value = arguments[0]
         if value is None:
             return None
         if not isinstance(value, str):
@@ -159,8 +159,8 @@ def on_text(name: str, change: Callable[[str], str]) -> Plain:
 def on_start(name: str, test: Callable[[str, str], bool]) -> Plain:
     """Make a test of two texts; false if one is null."""
 
-    def run(frame: EvaluationFrame, spot: Spot, given: list[Json]) -> Json:
-        value, piece = given
+    def run(frame: EvaluationFrame, spot: Spot, arguments: list[Json]) -> Json:
+        value, piece = arguments
         if value is None or piece is None:
             return False
         if isinstance(value, str) and isinstance(piece, str):
@@ -170,16 +170,16 @@ def on_start(name: str, test: Callable[[str, str], bool]) -> Plain:
     return run
 
 
-def contains(frame: EvaluationFrame, spot: Spot, given: list[Json]) -> Json:
-    return member(given[1], given[0], frame, spot)
+def contains(frame: EvaluationFrame, spot: Spot, arguments: list[Json]) -> Json:
+    return member(arguments[1], arguments[0], frame, spot)
 
 
-def text(frame: EvaluationFrame, spot: Spot, given: list[Json]) -> Json:
-    return text_of(given[0], frame, spot)
+def text(frame: EvaluationFrame, spot: Spot, arguments: list[Json]) -> Json:
+    return text_of(arguments[0], frame, spot)
 
 
-def number(frame: EvaluationFrame, spot: Spot, given: list[Json]) -> Json:
-    value = given[0]
+def number(frame: EvaluationFrame, spot: Spot, arguments: list[Json]) -> Json:
+    value = arguments[0]
     if isinstance(value, bool):
         return int(value)
     if is_number(value):
@@ -189,8 +189,8 @@ def number(frame: EvaluationFrame, spot: Spot, given: list[Json]) -> Json:
         if JSON_NUMBER.fullmatch(digits):
             parsed = int(digits) if digits.lstrip("-").isdigit() else float(digits)
             return calculated(lambda: parsed, spot)
-    if len(given) == 2:
-        return given[1]
+    if len(arguments) == 2:
+        return arguments[1]
     if value is None:
         return None
     raise MixedTypes(
@@ -200,8 +200,8 @@ def number(frame: EvaluationFrame, spot: Spot, given: list[Json]) -> Json:
     )
 
 
-def absolute(frame: EvaluationFrame, spot: Spot, given: list[Json]) -> Json:
-    value = given[0]
+def absolute(frame: EvaluationFrame, spot: Spot, arguments: list[Json]) -> Json:
+    value = arguments[0]
     if value is None:
         return None
     if is_number(value):
@@ -209,32 +209,32 @@ def absolute(frame: EvaluationFrame, spot: Spot, given: list[Json]) -> Json:
     raise wrong("abs", "a number", value, spot)
 
 
-def rounded(frame: EvaluationFrame, spot: Spot, given: list[Json]) -> Json:
+def rounded(frame: EvaluationFrame, spot: Spot, arguments: list[Json]) -> Json:
     """Round; half goes to the even neighbour, as in IEEE 754 and Python."""
-    value = given[0]
+    value = arguments[0]
     if value is None:
         return None
     if not is_number(value):
         raise wrong("round", "a number", value, spot)
-    if len(given) == 1:
+    if len(arguments) == 1:
         return round(value)
-    digits = given[1]
+    digits = arguments[1]
     if not isinstance(digits, int) or isinstance(digits, bool) or abs(digits) > ROUND_DIGITS_MAX:
         raise wrong("round", f"0 to {ROUND_DIGITS_MAX} digits", digits, spot)
     return calculated(lambda: round(value, digits), spot)
 
 
-def type_of(frame: EvaluationFrame, spot: Spot, given: list[Json]) -> Json:
-    return type_name(given[0])
+def type_of(frame: EvaluationFrame, spot: Spot, arguments: list[Json]) -> Json:
+    return type_name(arguments[0])
 
 
-def keys(frame: EvaluationFrame, spot: Spot, given: list[Json]) -> Json:
-    value = fields("keys", frame, spot, given[0])
+def keys(frame: EvaluationFrame, spot: Spot, arguments: list[Json]) -> Json:
+    value = fields("keys", frame, spot, arguments[0])
     return list[Json](value)
 
 
-def values(frame: EvaluationFrame, spot: Spot, given: list[Json]) -> Json:
-    return list(fields("values", frame, spot, given[0]).values())
+def values(frame: EvaluationFrame, spot: Spot, arguments: list[Json]) -> Json:
+    return list(fields("values", frame, spot, arguments[0]).values())
 
 
 def fields(name: str, frame: EvaluationFrame, spot: Spot, value: Json) -> dict[str, Json]:
@@ -246,13 +246,13 @@ def fields(name: str, frame: EvaluationFrame, spot: Spot, value: Json) -> dict[s
     return value
 
 
-def join(frame: EvaluationFrame, spot: Spot, given: list[Json]) -> Json:
-    separator = given[1] if len(given) == 2 else ", "
+def join(frame: EvaluationFrame, spot: Spot, arguments: list[Json]) -> Json:
+    separator = arguments[1] if len(arguments) == 2 else ", "
     if not isinstance(separator, str):
         raise wrong("join", "a text between the elements", separator, spot)
     pieces: list[str] = []
     chars = 0
-    for element in elements("join", frame, spot, given[0]):
+    for element in elements("join", frame, spot, arguments[0]):
         piece = text_of(element, frame, spot)
         chars += len(piece) + len(separator)
         if chars > TEXT_CHARS_MAX:
@@ -262,8 +262,8 @@ def join(frame: EvaluationFrame, spot: Spot, given: list[Json]) -> Json:
     return separator.join(pieces)
 
 
-def split(frame: EvaluationFrame, spot: Spot, given: list[Json]) -> Json:
-    value, separator = given
+def split(frame: EvaluationFrame, spot: Spot, arguments: list[Json]) -> Json:
+    value, separator = arguments
     if value is None:
         return []
     if not isinstance(value, str):
@@ -289,10 +289,10 @@ def elements(name: str, frame: EvaluationFrame, spot: Spot, value: Json) -> list
 def extreme(name: str, sign: str) -> Over:
     """Make `min` or `max` of a list, or of several arguments; null for an empty list."""
 
-    def run(frame: EvaluationFrame, spot: Spot, given: list[Json], apply: Apply | None) -> Json:
+    def run(frame: EvaluationFrame, spot: Spot, arguments: list[Json], apply: Apply | None) -> Json:
         found: Json = None
         best: Json = None
-        for element in elements(name, frame, spot, given[0] if len(given) == 1 else given):
+        for element in elements(name, frame, spot, arguments[0] if len(arguments) == 1 else arguments):
             weight = apply(frame, element) if apply else element
             if weight is None or isinstance(weight, bool | list | dict):
                 raise wrong(name, "numbers or texts", weight, spot)
@@ -303,9 +303,9 @@ def extreme(name: str, sign: str) -> Over:
     return run
 
 
-def total(frame: EvaluationFrame, spot: Spot, given: list[Json], apply: Apply | None) -> Json:
+def total(frame: EvaluationFrame, spot: Spot, arguments: list[Json], apply: Apply | None) -> Json:
     running: int | float = 0
-    for element in elements("sum", frame, spot, given[0]):
+    for element in elements("sum", frame, spot, arguments[0]):
         value = apply(frame, element) if apply else element
         if not is_number(value):
             raise wrong("sum", "numbers", value, spot)
@@ -314,33 +314,33 @@ def total(frame: EvaluationFrame, spot: Spot, given: list[Json], apply: Apply | 
     return running
 
 
-def any_of(frame: EvaluationFrame, spot: Spot, given: list[Json], apply: Apply | None) -> Json:
-    return any(apply(frame, x) if apply else x for x in elements("any", frame, spot, given[0]))
+def any_of(frame: EvaluationFrame, spot: Spot, arguments: list[Json], apply: Apply | None) -> Json:
+    return any(apply(frame, x) if apply else x for x in elements("any", frame, spot, arguments[0]))
 
 
-def all_of(frame: EvaluationFrame, spot: Spot, given: list[Json], apply: Apply | None) -> Json:
-    return all(apply(frame, x) if apply else x for x in elements("all", frame, spot, given[0]))
+def all_of(frame: EvaluationFrame, spot: Spot, arguments: list[Json], apply: Apply | None) -> Json:
+    return all(apply(frame, x) if apply else x for x in elements("all", frame, spot, arguments[0]))
 
 
-def filtered(frame: EvaluationFrame, spot: Spot, given: list[Json], apply: Apply | None) -> Json:
-    return [x for x in elements("filter", frame, spot, given[0]) if (apply(frame, x) if apply else x)]
+def filtered(frame: EvaluationFrame, spot: Spot, arguments: list[Json], apply: Apply | None) -> Json:
+    return [x for x in elements("filter", frame, spot, arguments[0]) if (apply(frame, x) if apply else x)]
 
 
-def mapped(frame: EvaluationFrame, spot: Spot, given: list[Json], apply: Apply | None) -> Json:
-    return [apply(frame, x) if apply else x for x in elements("map", frame, spot, given[0])]
+def mapped(frame: EvaluationFrame, spot: Spot, arguments: list[Json], apply: Apply | None) -> Json:
+    return [apply(frame, x) if apply else x for x in elements("map", frame, spot, arguments[0])]
 
 
-def found_in(frame: EvaluationFrame, spot: Spot, given: list[Json], apply: Apply | None) -> Json:
-    return next((x for x in elements("find", frame, spot, given[0]) if (apply(frame, x) if apply else x)), None)
+def found_in(frame: EvaluationFrame, spot: Spot, arguments: list[Json], apply: Apply | None) -> Json:
+    return next((x for x in elements("find", frame, spot, arguments[0]) if (apply(frame, x) if apply else x)), None)
 
 
-def counted(frame: EvaluationFrame, spot: Spot, given: list[Json], apply: Apply | None) -> Json:
-    listed = elements("count", frame, spot, given[0])
+def counted(frame: EvaluationFrame, spot: Spot, arguments: list[Json], apply: Apply | None) -> Json:
+    listed = elements("count", frame, spot, arguments[0])
     return sum(1 for x in listed if apply(frame, x)) if apply else len(listed)
 
 
-def arranged(frame: EvaluationFrame, spot: Spot, given: list[Json], apply: Apply | None) -> Json:
-    listed = elements("sort", frame, spot, given[0])
+def arranged(frame: EvaluationFrame, spot: Spot, arguments: list[Json], apply: Apply | None) -> Json:
+    listed = elements("sort", frame, spot, arguments[0])
     weights = [apply(frame, x) for x in listed] if apply else listed
     numbers = [w for w in weights if is_number(w)]
     texts = [w for w in weights if isinstance(w, str)]
@@ -355,9 +355,9 @@ def arranged(frame: EvaluationFrame, spot: Spot, given: list[Json], apply: Apply
     return [listed[i] for i in order]
 
 
-def distinct(frame: EvaluationFrame, spot: Spot, given: list[Json], apply: Apply | None) -> Json:
+def distinct(frame: EvaluationFrame, spot: Spot, arguments: list[Json], apply: Apply | None) -> Json:
     first: dict[Hashable, Json] = {}
-    for element in elements("unique", frame, spot, given[0]):
+    for element in elements("unique", frame, spot, arguments[0]):
         weight = apply(frame, element) if apply else element
         if isinstance(weight, list | dict):
             frame.spend(parts(weight, frame.visits_left), spot)
@@ -378,12 +378,12 @@ def titled(text: str) -> str:
     return TITLE_WORD.sub(lambda found: found[0][0].upper() + found[0][1:].lower(), text)
 
 
-def first_of(frame: EvaluationFrame, spot: Spot, given: list[Json]) -> Json:
-    return end_of("first", given[0], 0, spot)
+def first_of(frame: EvaluationFrame, spot: Spot, arguments: list[Json]) -> Json:
+    return end_of("first", arguments[0], 0, spot)
 
 
-def last_of(frame: EvaluationFrame, spot: Spot, given: list[Json]) -> Json:
-    return end_of("last", given[0], -1, spot)
+def last_of(frame: EvaluationFrame, spot: Spot, arguments: list[Json]) -> Json:
+    return end_of("last", arguments[0], -1, spot)
 
 
 def end_of(name: str, value: Json, at: int, spot: Spot) -> Json:
@@ -395,20 +395,20 @@ def end_of(name: str, value: Json, at: int, spot: Spot) -> Json:
     return value[at]
 
 
-def reverse(frame: EvaluationFrame, spot: Spot, given: list[Json]) -> Json:
-    value = given[0]
+def reverse(frame: EvaluationFrame, spot: Spot, arguments: list[Json]) -> Json:
+    value = arguments[0]
     if isinstance(value, str):
         bounded_text(len(value), frame, spot)
         return value[::-1]
     return elements("reverse", frame, spot, value)[::-1]
 
 
-def replace(frame: EvaluationFrame, spot: Spot, given: list[Json]) -> Json:
-    value, old, new = given
+def replace(frame: EvaluationFrame, spot: Spot, arguments: list[Json]) -> Json:
+    value, old, new = arguments
     if value is None:
         return None
     if not isinstance(value, str) or not isinstance(old, str) or not isinstance(new, str):
-        raise wrong("replace", "three texts", next(one for one in given if not isinstance(one, str)), spot)
+        raise wrong("replace", "three texts", next(one for one in arguments if not isinstance(one, str)), spot)
     if not old:
         return value
     frame.spend(len(value) >> CHARS_PER_VISIT_BITS, spot)
@@ -416,8 +416,8 @@ def replace(frame: EvaluationFrame, spot: Spot, given: list[Json]) -> Json:
     return value.replace(old, new)
 
 
-def truncate(frame: EvaluationFrame, spot: Spot, given: list[Json]) -> Json:
-    value, most = given[0], given[1]
+def truncate(frame: EvaluationFrame, spot: Spot, arguments: list[Json]) -> Json:
+    value, most = arguments[0], arguments[1]
     if value is None:
         return None
     if not isinstance(value, str):
@@ -430,20 +430,20 @@ def truncate(frame: EvaluationFrame, spot: Spot, given: list[Json]) -> Json:
     return value[: most - 1] + "…"
 
 
-def whole_number(frame: EvaluationFrame, spot: Spot, given: list[Json]) -> Json:
-    value = number(frame, spot, given)
+def whole_number(frame: EvaluationFrame, spot: Spot, arguments: list[Json]) -> Json:
+    value = number(frame, spot, arguments)
     return int(value) if isinstance(value, float) else value
 
 
-def as_json(frame: EvaluationFrame, spot: Spot, given: list[Json]) -> Json:
-    value, indent = given[0], given[1] if len(given) == 2 else None
+def as_json(frame: EvaluationFrame, spot: Spot, arguments: list[Json]) -> Json:
+    value, indent = arguments[0], arguments[1] if len(arguments) == 2 else None
     if indent is not None and (not isinstance(indent, int) or isinstance(indent, bool) or not 0 <= indent <= 8):
         raise wrong("json", "an indent from 0 to 8", indent, spot)
     return written_json(value, frame, spot, indent)
 
 
-def lines(frame: EvaluationFrame, spot: Spot, given: list[Json]) -> Json:
-    value = given[0]
+def lines(frame: EvaluationFrame, spot: Spot, arguments: list[Json]) -> Json:
+    value = arguments[0]
     if not isinstance(value, list | dict):
         return shown(value, frame, spot)
     frame.spend(len(value), spot)
@@ -501,7 +501,7 @@ FUNCTIONS: Final[dict[str, Function]] = {
     "contains": Function(2, 2, contains),
     "str": Function(1, 1, text),
     "number": Function(1, 2, number),
-    "bool": Function(1, 1, lambda frame, spot, given: bool(given[0])),
+    "bool": Function(1, 1, lambda frame, spot, arguments: bool(arguments[0])),
     "abs": Function(1, 1, absolute),
     "round": Function(1, 2, rounded),
     "type": Function(1, 1, type_of),

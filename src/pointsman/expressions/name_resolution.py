@@ -357,9 +357,9 @@ class PathReader:
     ) -> ResolvedPath:
         """Compile the rest of a path. The fast path remains possible while every key is fixed."""
         fixed = [self.fixed_key(part) for part in parts]
-        known = (*keys, *[key for key in fixed if key is not None])
-        quick = container if known and len(known) == len(keys) + len(fixed) else ""
-        return ResolvedPath(quick, known, base, self.steps(parts, fixed), each=Each in map(type, parts))
+        fixed_keys = (*keys, *[key for key in fixed if key is not None])
+        quick = container if fixed_keys and len(fixed_keys) == len(keys) + len(fixed) else ""
+        return ResolvedPath(quick, fixed_keys, base, self.steps(parts, fixed), each=Each in map(type, parts))
 
     def steps(self, parts: list[Get | Each], fixed: list[Key | None]) -> tuple[PathStep, ...]:
         steps: list[PathStep] = []

@@ -197,17 +197,17 @@ def parts(value: Json, most: int, chars: int | None = None) -> int:
 
     Stops above `most`; with `chars`, also above that many characters (the result is then more than `most`).
     """
-    seen = 0
+    count = 0
     waiting: list[Json] = [value]
-    while waiting and seen <= most:
+    while waiting and count <= most:
         part = waiting.pop()
-        seen += 1
+        count += 1
         if isinstance(part, list):
-            if seen + len(waiting) + len(part) > most:
+            if count + len(waiting) + len(part) > most:
                 return most + 1
             waiting.extend(part)
         elif isinstance(part, dict):
-            if seen + len(waiting) + len(part) > most:
+            if count + len(waiting) + len(part) > most:
                 return most + 1
             waiting.extend(part.values())
             if chars is not None:
@@ -216,7 +216,7 @@ def parts(value: Json, most: int, chars: int | None = None) -> int:
             chars -= len(part)
         if chars is not None and chars < 0:
             return most + 1
-    return seen
+    return count
 
 
 def bounded_text(chars: int, frame: EvaluationFrame, spot: Spot) -> None:

@@ -96,9 +96,9 @@ class RenderBuffer:
         """Raise `MissingValue` if required values were missing; the message names all of them."""
         if not self.absent:
             return
-        named = ", ".join(dict.fromkeys(repr(spot.source[spot.at : spot.end]) for spot in self.absent))
+        sources = ", ".join(dict.fromkeys(repr(spot.source[spot.at : spot.end]) for spot in self.absent))
         raise MissingValue(
-            f"the template uses values that do not exist: {named}",
+            f"the template uses values that do not exist: {sources}",
             spot=self.absent[0],
             hint="Write {x?} for a value that may be missing, \\{ for a brace that is text.",
         )
@@ -249,8 +249,8 @@ class TemplateCompiler:
             entries = entries_of(None if value is MISSING else value, spot)
             frame.spend(len(entries), spot)
             for number, (key, element) in enumerate(entries):
-                known: tuple[Json, ...] = (element, number, number + 1, key, number == 0, number == len(entries) - 1)
-                for slot, part in zip(slots, known, strict=True):
+                values: tuple[Json, ...] = (element, number, number + 1, key, number == 0, number == len(entries) - 1)
+                for slot, part in zip(slots, values, strict=True):
                     frame.slots[slot] = part
                 for piece in body:
                     piece(frame, page)

@@ -67,9 +67,9 @@ ANYTHING: Final = ValueShape()
 class UnknownKey(Exception):
     """A closed object does not have this key. `known` are the keys it has."""
 
-    def __init__(self, known: tuple[str, ...]) -> None:
+    def __init__(self, keys: tuple[str, ...]) -> None:
         super().__init__()
-        self.known = known
+        self.known = keys
 
 
 def of_type(*types: str) -> ValueShape:
@@ -230,18 +230,18 @@ def check_types(
     expression: Expression,
     schemas: dict[str, JsonObject] | Schemas,
     *,
-    known: frozenset[str] = frozenset(),
+    keys: frozenset[str] = frozenset(),
     condition: bool = False,
     items: bool = False,
 ) -> list[TypeFinding]:
     """Return the findings for `expression` over data of these shapes, in reading order.
 
     `schemas` are JSON Schemas by root (`state`, `input`, `result` …); an object is closed only if its schema contains
-    `additionalProperties: false`. `known` are bare names besides state fields: settings, names of the engine.
+    `additionalProperties: false`. `keys` are bare names besides state fields: settings, names of the engine.
     `condition`: only the truth of the value counts. `items`: the value must be a list or an object.
     """
     schemas = schemas if isinstance(schemas, Schemas) else Schemas(schemas)
-    checker = TypeChecker(expression.source, expression.names, schemas, known)
+    checker = TypeChecker(expression.source, expression.names, schemas, keys)
     shape = checker.shape(expression.tree)
     if condition and shape.types and not shape.types & {"boolean"} and shape.types != ALL_TYPES:
         types = " or ".join(sorted(shape.types))
@@ -388,9 +388,9 @@ class TypeChecker:
         declared = self.schemas.roots.get(root, {}).get("properties")
         return (*declared, *self.known) if isinstance(declared, dict) else tuple(self.known)
 
-    def unknown(self, key: str, place: Tree, known: tuple[str, ...], *, of_variable: bool = False) -> ValueShape:
-        near = difflib.get_close_matches(key, known, 1)
-        hint = f"Did you mean {near[0]!r}?" if near else f"Known: {', '.join(sorted(known)) or 'none'}."
+    def unknown(self, key: str, place: Tree, keys: tuple[str, ...], *, of_variable: bool = False) -> ValueShape:
+        near = difflib.get_close_matches(key, keys, 1)
+        hint = f"Did you mean {near[0]!r}?" if near else f"Known: {', '.join(sorted(keys)) or 'none'}."
         written = self.source[place.at : place.end]
         message = f"{written!r} does not exist: the value is always null"
         self.find("unknown-path", place, message, hint, of_variable=of_variable)
@@ -421,20 +421,20 @@ class TypeChecker:
             self.argument(name, tree, tree.arguments[0], first)
         return of_type(*RETURNS[name]) if name in RETURNS else ANYTHING
 
-    def argument(self, name: str, call: FunctionCall, given: Tree, shape: ValueShape) -> None:
+    def argument(self, name: str, call: FunctionCall, argument: Tree, shape: ValueShape) -> None:
         """Check the first argument of a function that accepts only some types."""
-        wanted, types = TAKES.get(name), shape.types - {"null"}
-        if wanted is None:
+        accepted, types = TAKES.get(name), shape.types - {"null"}
+        if accepted is None:
             return
-        if types and not types & wanted:
-            needs, has = " or ".join(sorted(wanted)), " or ".join(sorted(types))
+        if types and not types & accepted:
+            needs, has = " or ".join(sorted(accepted)), " or ".join(sorted(types))
             self.find(
                 "wrong-types", call, f"{name}() requires {needs}, and this is {has}: it fails", "Convert it first."
             )
         elif name == "join" and (shape.may_miss or "null" in shape.types) and shape.types != ALL_TYPES:
-            written = self.source[given.at : given.end]
+            written = self.source[argument.at : argument.end]
             message = f"{written!r} may be missing; {name}() then gives an empty text"
-            self.find("list-may-miss", given, message, f"Give a default: `{written} ?? ['none']`.")
+            self.find("list-may-miss", argument, message, f"Give a default: `{written} ?? ['none']`.")
 
     def chain(self, tree: Chain) -> ValueShape:
         shapes = [self.shape(tree.first), *(self.shape(operand) for _, operand in tree.rest)]
@@ -486,9 +486,9 @@ class TypeChecker:
             hint = "Convert one side: `number(x)` or `str(x)`."
             self.find("never-equal", tree, f"{kinds} are never equal: this is always {result}", hint)
             return
-        for known, other in ((left, right), (right, left)):
-            if known.schema and known.constants and len(other.constants) == 1 and not other.schema:
-                self.constant(tree, result, known, other.constants[0])
+        for constant, other in ((left, right), (right, left)):
+            if constant.schema and constant.constants and len(other.constants) == 1 and not other.schema:
+                self.constant(tree, result, constant, other.constants[0])
 
     def constant(self, tree: Chain, result: str, shape: ValueShape, value: Json) -> None:
         """Report a literal that is not among the values that the schema lists."""

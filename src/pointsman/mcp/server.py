@@ -336,9 +336,9 @@ class McpEndpoint:
         bench = self.bench(context, params.name, params.arguments)
         tool = await tool_named(bench, self._saved, params.name)
         if tool is None:
-            known = verbs().get(params.name)
-            if known is not None:
-                await bench.acting.record_refusal(known.rule, "not-allowed")
+            verb = verbs().get(params.name)
+            if verb is not None:
+                await bench.acting.record_refusal(verb.rule, "not-allowed")
             raise MCPError(INVALID_PARAMS, f"there is no tool {params.name[:100]!r}: tools/list lists the tools")
         result = await self.calls.made(context, bench, tool, params.arguments or {})
         if tool.changes_library and not result.is_error:

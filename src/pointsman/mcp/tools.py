@@ -193,9 +193,9 @@ class PendingToolCalls:
 
     async def cancelled(self, context: Context) -> None:
         """Handle a cancellation: cancel the call's execution, in whichever order the two messages arrive."""
-        asked = (context.params or {}).get("requestId")
-        if asked is not None and not _ends_by_leaving(context):
-            self._end(self._waited.pop(_call_scope(context, str(asked)), None))
+        request_id = (context.params or {}).get("requestId")
+        if request_id is not None and not _ends_by_leaving(context):
+            self._end(self._waited.pop(_call_scope(context, str(request_id)), None))
 
     def _end(self, waited: Waited | None) -> None:
         if waited is not None:
@@ -222,27 +222,27 @@ def _ends_by_leaving(context: Context) -> bool:
 @asynccontextmanager
 async def progress(context: Context) -> AsyncGenerator[ProgressListener, None]:
     """Report events as progress to a client that asked for it, in order, without delaying the execution."""
-    said: asyncio.Queue[str | None] = asyncio.Queue()
+    notes: asyncio.Queue[str | None] = asyncio.Queue()
 
     def hear(event: JsonObject) -> None:
-        told = TOLD.get(str(event.get("kind")))
-        if told is not None:
-            said.put_nowait(f"{event.get('node', event.get('step', ''))} {told}".strip())
+        note = TOLD.get(str(event.get("kind")))
+        if note is not None:
+            notes.put_nowait(f"{event.get('node', event.get('step', ''))} {note}".strip())
 
     async def tell() -> None:
         number = 0
-        while (message := await said.get()) is not None:
+        while (message := await notes.get()) is not None:
             number += 1
             with suppress(MCPError):  # The client is gone.
                 await context.session.report_progress(number, None, message)
 
-    telling = asyncio.create_task(tell())
+    follower = asyncio.create_task(tell())
     try:
         yield hear
-        said.put_nowait(None)
-        await telling
+        notes.put_nowait(None)
+        await follower
     finally:
-        telling.cancel()
+        follower.cancel()
 
 
 def result_of(answer: JsonView) -> CallToolResult:

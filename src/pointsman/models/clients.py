@@ -77,8 +77,8 @@ def _opened(label: str, model: str, provider: Provider, *, key: str | None) -> O
     if provider.kind in (COMPATIBLE, COMPATIBLE_RESPONSES):
         opened = _compatible(label, model, provider, key=key, http=http)
     else:
-        named = f"{provider.kind}:{model}"
-        opened = infer_model(named, provider_factory=lambda _: _client_of(provider, key=key, http=http))
+        full_name = f"{provider.kind}:{model}"
+        opened = infer_model(full_name, provider_factory=lambda _: _client_of(provider, key=key, http=http))
     return OpenedModel(opened, http, _wire(opened, http))
 
 

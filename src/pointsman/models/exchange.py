@@ -126,13 +126,13 @@ async def _by_client(
     messages = to_messages(sent)
     settings = to_settings(request, system=model.system, client_retries=model.system not in _RETRIES_OFF)
     parameters = to_parameters(request, model)
-    with _garbage_named(), gathering_warnings() as told:
+    with _garbage_named(), gathering_warnings() as warnings:
         if on_text is None:
             answer = await model_request(model, messages, model_settings=settings, model_request_parameters=parameters)
         else:
             answer = await _streamed(model, messages, settings, parameters, on_text)
     reply = to_reply(answer, request)
-    return replace(reply, warnings=(*reply.warnings, *told)) if told else reply
+    return replace(reply, warnings=(*reply.warnings, *warnings)) if warnings else reply
 
 
 async def _streamed(
@@ -233,13 +233,13 @@ def _with_evidence(failure: Failure, model: object, sent: RawResponse) -> Failur
         return failure
     code, hint, retryable = failure.code, failure.hint, failure.retryable
     if _REDIRECT <= sent.status < _REFUSED:
-        said, hint = f"it redirects to {sent.location!r}", "Set the address to which it redirects as `base_url`."
+        reason, hint = f"it redirects to {sent.location!r}", "Set the address to which it redirects as `base_url`."
     else:
         code, retryable, hint = "model-answer-unreadable", True, HINTS["model-answer-unreadable"]
-        said = _reported_error(sent.text) or failure.message.removeprefix(f"{_model_and_address(model)}: ")
-        said += f". It sent {sent.text!r}" if sent.body else ". It sent nothing"
+        reason = _reported_error(sent.text) or failure.message.removeprefix(f"{_model_and_address(model)}: ")
+        reason += f". It sent {sent.text!r}" if sent.body else ". It sent nothing"
     details: JsonObject = {"status": sent.status, "address": _address(model), "body": sent.text}
-    message = head(f"{sent.status} from {_model_and_address(model)}: {said}", MESSAGE_CHARS_MAX)
+    message = head(f"{sent.status} from {_model_and_address(model)}: {reason}", MESSAGE_CHARS_MAX)
     return replace(failure, code=code, message=message, hint=hint, retryable=retryable, details=details)
 
 
@@ -260,23 +260,23 @@ def _model_and_address(model: object) -> str:
 
 def _failure(why: Exception, model: object) -> Failure:
     code, retryable = next((code, again) for kind, code, again in _KNOWN if isinstance(why, kind))
-    asked, address = _model_and_address(model), _address(model)
+    source, address = _model_and_address(model), _address(model)
     retry_after_s = why.retry_after if isinstance(why, ModelAPIError) else None
     if isinstance(why, ModelHTTPError):
-        said, body = _error_message(why.body) or "it says nothing", _excerpt(why.body)
+        reason, body = _error_message(why.body) or "it says nothing", _excerpt(why.body)
         return status_failure(
             code,
             why.status_code,
-            asked,
-            said,
+            source,
+            reason,
             body=body,
             retryable=retryable,
             address=address,
             retry_after_s=retry_after_s,
         )
     if isinstance(why, ModelConnectionError):
-        return unreachable_failure(code, asked, *connection_problem(why), address=address)
-    message = f"{asked}: {_sentence(why)}"
+        return unreachable_failure(code, source, *connection_problem(why), address=address)
+    message = f"{source}: {_sentence(why)}"
     code = precise_code(code, message)
     return Failure(
         code=code,
@@ -304,8 +304,8 @@ def _error_message(body: object) -> str:
             body = decode_json(body)
     for key in ("Error", "Message", "error", "message", "detail"):
         if isinstance(body, dict):
-            known = cast("dict[str, object]", body)
-            body = known.get(key, known)
+            fields = cast("dict[str, object]", body)
+            body = fields.get(key, fields)
     if isinstance(body, dict | list):
         return _excerpt(cast("object", body))
     return "" if body is None else head(str(body), MESSAGE_CHARS_MAX)

@@ -61,20 +61,20 @@ class ModelUnnamed(AuthorError):
 def status_failure(
     code: str,
     status: int,
-    asked: str,
-    said: str,
+    source: str,
+    reason: str,
     *,
     body: str,
     retryable: bool,
     address: str = "",
     retry_after_s: float | None = None,
 ) -> Failure:
-    """Return the failure for an HTTP error status. `asked`: model and address; `said`: the provider's message."""
+    """Return the failure for an HTTP error status. `source`: model and address; `reason`: the provider's message."""
     kind = "LLM service error: " if status >= _SERVER_ERRORS else ""
-    code = precise_code(code, said)
+    code = precise_code(code, reason)
     return Failure(
         code=code,
-        message=head(f"{kind}{status} from {asked}: {said}", MESSAGE_CHARS_MAX),
+        message=head(f"{kind}{status} from {source}: {reason}", MESSAGE_CHARS_MAX),
         retryable=retryable,
         hint=HINTS.get(code, ""),
         retry_after_s=retry_after_s,
@@ -82,15 +82,15 @@ def status_failure(
     )
 
 
-def unreachable_failure(code: str, asked: str, what: str, hint: str, *, address: str = "") -> Failure:
+def unreachable_failure(code: str, source: str, what: str, hint: str, *, address: str = "") -> Failure:
     """Return the failure for a broken or missing connection."""
-    message = head(f"{asked} cannot be reached: {what}", MESSAGE_CHARS_MAX)
+    message = head(f"{source} cannot be reached: {what}", MESSAGE_CHARS_MAX)
     return Failure(code=code, message=message, retryable=True, hint=hint, details={"address": address})
 
 
-def precise_code(code: str, said: str) -> str:
+def precise_code(code: str, reason: str) -> str:
     """Return the code, or `model-context-too-long` for a rejected request whose message names the context window."""
-    exceeds = code == "model-rejected" and any(words in said.lower() for words in _WINDOW)
+    exceeds = code == "model-rejected" and any(words in reason.lower() for words in _WINDOW)
     return "model-context-too-long" if exceeds else code
 
 
@@ -100,8 +100,8 @@ KEY_VARIABLE_SUFFIX: Final = "_API_KEY"
 
 def key_redaction(keys: Iterable[str]) -> Redaction:
     """Return a redaction that masks the given keys and those of the environment."""
-    known = {*keys, *(value for name, value in os.environ.items() if name.endswith(KEY_VARIABLE_SUFFIX))}
-    return redaction_of(frozenset(key for key in known if len(key) >= ANYWHERE_CHARS_MIN))
+    secrets = {*keys, *(value for name, value in os.environ.items() if name.endswith(KEY_VARIABLE_SUFFIX))}
+    return redaction_of(frozenset(key for key in secrets if len(key) >= ANYWHERE_CHARS_MIN))
 
 
 def redacted(failure: Failure, redaction: Redaction) -> Failure:

@@ -91,8 +91,8 @@ class SpendingHere:
         self._known: dict[tuple[str, int], tuple[int, KeySpending]] = {}
 
     async def spent(self, provider: str, key: int, day: int) -> KeySpending:
-        kept, spent = self._known.get((provider, key), (day, KeySpending()))
-        return spent if kept == day else KeySpending()
+        spent_on, spent = self._known.get((provider, key), (day, KeySpending()))
+        return spent if spent_on == day else KeySpending()
 
     async def add(self, provider: str, key: int, day: int, usage: Usage) -> None:
         self._known[provider, key] = day, (await self.spent(provider, key, day)).with_(usage)
@@ -452,13 +452,13 @@ class KeyPool:
         elif wake < math.inf:
             self._look_again_at(wake)
 
-    def _choice(self, wanted: int | None, now: float) -> tuple[float, int] | None:
+    def _choice(self, preferred: int | None, now: float) -> tuple[float, int] | None:
         """Return when a key is ready and which, preferring the requested one, then the next; None: none is usable."""
         usable = [*self.usable()]
         if not usable:
             return None
-        if wanted is not None:
-            key = wanted if wanted in usable else min(usable, key=lambda key: (key - wanted) % len(self._keys))
+        if preferred is not None:
+            key = preferred if preferred in usable else min(usable, key=lambda key: (key - preferred) % len(self._keys))
             return self._ready_at(key), key
         # Of the keys that are ready first, take the one unused for longest.
         at, _, key = min((max(self._ready_at(key), now), self._keys[key].last, key) for key in usable)
@@ -489,8 +489,8 @@ class KeyPool:
 
     def _exhausted(self) -> Failure:
         now = self._clock.now()
-        told = "; ".join(f"key {number}: {self._why(key, now)}" for number, key in enumerate(self._keys))
-        message = f"no key of {self._name!r} is available now: {told}"
+        reasons = "; ".join(f"key {number}: {self._why(key, now)}" for number, key in enumerate(self._keys))
+        message = f"no key of {self._name!r} is available now: {reasons}"
         resting = [key for key in self._keys if key.rests_until > now and key.why is not None]
         limited = [key for key in resting if key.why is not None and key.why.retryable]
         if limited:

@@ -351,15 +351,15 @@ class _ChatStream:
         function = call.function or _Function()
         if call.index is None:
             raise UnfamiliarResponse
-        known = self._calls.get(call.index)
-        if known is None:
+        streamed = self._calls.get(call.index)
+        if streamed is None:
             if not call.id or not function.name:
                 raise UnfamiliarResponse
-            known = self._calls[call.index] = _StreamedCall(call.id, function.name)
-        elif function.name or (call.id and call.id != known.id):
+            streamed = self._calls[call.index] = _StreamedCall(call.id, function.name)
+        elif function.name or (call.id and call.id != streamed.id):
             raise UnfamiliarResponse
         if function.arguments:
-            known.arguments.append(function.arguments)
+            streamed.arguments.append(function.arguments)
 
     def answer(self) -> ReadReply:
         if not self._finish_reason:

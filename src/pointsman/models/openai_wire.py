@@ -233,7 +233,7 @@ class OpenAIWire:
 
     def _agrees(self, answer: ModelResponse, sample: ModelRequest, dialect: WireDialect, *, streams: bool) -> bool:
         """Return whether the sample response is read here as pydantic-ai reads it."""
-        known = {*WireDialect().thinking_fields} >= {*dialect.thinking_fields}
+        has_known_fields = {*WireDialect().thinking_fields} >= {*dialect.thinking_fields}
         try:
             if streams:
                 reader = self._format.stream(dialect)
@@ -244,7 +244,7 @@ class OpenAIWire:
                 found = self._format.read(self._format.sample_body, dialect)
         except (UnfamiliarResponse, msgspec.DecodeError):
             return False
-        return known and self._reply(found, sample) == to_reply(answer, sample)
+        return has_known_fields and self._reply(found, sample) == to_reply(answer, sample)
 
     async def _sampled(
         self, sample: ModelRequest, *, streams: bool

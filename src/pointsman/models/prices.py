@@ -41,9 +41,9 @@ class Price:
         """Return the cost of a call."""
         read, written = usage.cache_read_tokens, usage.cache_write_tokens
         fresh = max(0, usage.input_tokens - read - written)
-        kept = read * (self.input if self.cache_read is None else self.cache_read)
-        kept += written * (self.input if self.cache_write is None else self.cache_write)
-        return (fresh * self.input + kept + usage.output_tokens * self.output) / PER
+        cached = read * (self.input if self.cache_read is None else self.cache_read)
+        cached += written * (self.input if self.cache_write is None else self.cache_write)
+        return (fresh * self.input + cached + usage.output_tokens * self.output) / PER
 
 
 class Prices:

@@ -129,9 +129,9 @@ class Provider:
             raise ModelUnusable(message, hint=f"Set {kind.keys[0]}, or `keys` under [providers.{label}].")
         base_url = self.base_url or env.get(kind.address, "")
         if not base_url and kind.needs_address:
-            named = f"{kind.address}, or " if kind.address else ""
+            address_hint = f"{kind.address}, or " if kind.address else ""
             message = f"the provider {label!r} has no address"
-            raise ModelUnusable(message, hint=f"Set {named}`base_url` under [providers.{label}].")
+            raise ModelUnusable(message, hint=f"Set {address_hint}`base_url` under [providers.{label}].")
         return replace(self, keys=tuple(keys), base_url=base_url)
 
 

@@ -274,9 +274,9 @@ def _problems(content: Json) -> Iterator[Problem]:
     for wrong in _schema().misfits(content, most=100):
         path = wrong.path
         if wrong.unexpected:
-            known = _known_keys(path)
+            known_keys = _known_keys(path)
             for key in wrong.unexpected:
-                hint = did_you_mean(key, known) or f"Known keys: {', '.join(known)}."
+                hint = did_you_mean(key, known_keys) or f"Known keys: {', '.join(known_keys)}."
                 yield error("unknown-key", pointer_to(*path, key), f"unknown key {key!r}", hint=hint)
         else:
             hint = _HINTS.get(str(path[-1]), "") if path else ""
@@ -292,12 +292,16 @@ def _known_keys(path: Sequence[str | int]) -> list[str]:
         if not isinstance(at, dict):
             return []
         inner = at.get("items") if isinstance(part, int) else None
-        named = at.get("properties")
+        properties = at.get("properties")
         if isinstance(part, str):
-            inner = named.get(part) if isinstance(named, dict) and part in named else at.get("additionalProperties")
+            inner = (
+                properties.get(part)
+                if isinstance(properties, dict) and part in properties
+                else at.get("additionalProperties")
+            )
         at = inner
-    named = at.get("properties") if isinstance(at, dict) else None
-    return list(named) if isinstance(named, dict) else []
+    properties = at.get("properties") if isinstance(at, dict) else None
+    return list(properties) if isinstance(properties, dict) else []
 
 
 def _rules_of(content: Json) -> list[JsonObject]:
@@ -359,7 +363,7 @@ def _rule(rule: JsonObject) -> ScriptRule:
     return ScriptRule(
         nodes=(nodes,) if isinstance(nodes, str) else tuple(cast("list[str]", nodes)),
         exact={key: str(rule[key]) for key in _EXACT if key in rule},
-        counts={meant: cast("int", rule[key]) for key, meant in _COUNTS.items() if key in rule},
+        counts={count: cast("int", rule[key]) for key, count in _COUNTS.items() if key in rule},
         item=None if item is None else str(item),
         contains=cast("str | None", rule.get("contains")),
         matches=cast("str | None", rule.get("matches")),

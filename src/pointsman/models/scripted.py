@@ -102,21 +102,21 @@ class ScriptedModel:
     async def ask(self, request: ModelRequest, *, on_text: TextCallback | None = None) -> ModelReply:
         """Return the answer after its delay; stream its text if `on_text` is given. Raises `ModelFailed`."""
         hints: Hints = {**request.hints, "purpose": request.purpose}
-        asked = ScriptedRequest.of(request)
-        answer = await self.choose(hints, asked.last, request.run)
+        scripted = ScriptedRequest.of(request)
+        answer = await self.choose(hints, scripted.last, request.run)
         if answer.delay_s:
             await self._sleep(answer.delay_s)
         if answer.fail is not None:
             raise ModelFailed(_failure(answer.fail))
-        said = self.say(answer, hints, asked)
+        reply = self.say(answer, hints, scripted)
         if on_text is not None:
-            for chunk in _chunks(said):
+            for chunk in _chunks(reply):
                 if answer.token_delay_s:
                     await self._sleep(answer.token_delay_s)
                 if chunk:
                     on_text(chunk)
-        used = replace(said.usage, model_calls=1, free_calls=1, scripted=True)
-        return ModelReply(text=said.text, tool_calls=said.calls, usage=used, model=NAME, provider=NAME)
+        used = replace(reply.usage, model_calls=1, free_calls=1, scripted=True)
+        return ModelReply(text=reply.text, tool_calls=reply.calls, usage=used, model=NAME, provider=NAME)
 
     async def choose(self, hints: Hints, last: str, run: ExecutionPort | None) -> ScriptedAnswer:
         """Return the answer of the first rule that matches and is not used up; an empty one if there is none."""
@@ -127,11 +127,11 @@ class ScriptedModel:
                     return rule.answers[min(used, len(rule.answers) - 1)]
         return ScriptedAnswer()
 
-    def say(self, answer: ScriptedAnswer, hints: Hints, asked: ScriptedRequest) -> ScriptedReply:
+    def say(self, answer: ScriptedAnswer, hints: Hints, request: ScriptedRequest) -> ScriptedReply:
         """Return the content of the answer in the format that the request requires."""
-        text, calls = _improvised(hints, asked) if answer.is_empty else _scripted(answer, asked)
+        text, calls = _improvised(hints, request) if answer.is_empty else _scripted(answer, request)
         chars = len(text) + sum(len(as_text(call.arguments)) for call in calls)
-        used = Usage(input_tokens=asked.chars // _CHARS_PER_TOKEN, output_tokens=chars // _CHARS_PER_TOKEN)
+        used = Usage(input_tokens=request.chars // _CHARS_PER_TOKEN, output_tokens=chars // _CHARS_PER_TOKEN)
         return ScriptedReply(text=text, calls=_numbered(calls, hints), usage=answer.usage or used)
 
     async def _use(self, rule: ScriptRule, index: int, hints: Hints, run: ExecutionPort | None) -> int | None:
@@ -154,20 +154,20 @@ def _numbered(calls: list[ScriptedCall], hints: Hints) -> tuple[ToolCall, ...]:
 
 
 def _failure(fail: Fail) -> Failure:
-    asked = f"the model {NAME!r}"
+    source = f"the model {NAME!r}"
     match fail.how:
         case "timeout":
-            return unreachable_failure("model-timeout", asked, *connection_problem(TimeoutError()))
+            return unreachable_failure("model-timeout", source, *connection_problem(TimeoutError()))
         case "connection":
             why = ConnectionError(fail.message)
-            return unreachable_failure("model-unreachable", asked, *connection_problem(why))
+            return unreachable_failure("model-unreachable", source, *connection_problem(why))
         case _:
             status = fail.status or _SERVER_ERRORS
             code = _STATUSES.get(status, "model-server-error" if status >= _SERVER_ERRORS else "model-failed")
             return status_failure(
                 code,
                 status,
-                asked,
+                source,
                 fail.message,
                 body=json.dumps({"message": fail.message}, ensure_ascii=False),
                 retryable=code in _RETRYABLE,
@@ -175,42 +175,42 @@ def _failure(fail: Fail) -> Failure:
             )
 
 
-def _chunks(said: ScriptedReply) -> Iterator[str]:
+def _chunks(reply: ScriptedReply) -> Iterator[str]:
     """Yield the text a few words at a time, and an empty chunk for each tool call."""
-    words = said.text.split(" ") if said.text else []
+    words = reply.text.split(" ") if reply.text else []
     for at in range(0, len(words), _WORDS_PER_CHUNK):
         more = at + _WORDS_PER_CHUNK < len(words)
         yield " ".join(words[at : at + _WORDS_PER_CHUNK]) + (" " if more else "")
-    yield from ("" for _ in said.calls)
+    yield from ("" for _ in reply.calls)
 
 
-def _scripted(answer: ScriptedAnswer, asked: ScriptedRequest) -> tuple[str, list[ScriptedCall]]:
+def _scripted(answer: ScriptedAnswer, request: ScriptedRequest) -> tuple[str, list[ScriptedCall]]:
     calls = list(answer.tool_calls)
     text = answer.text or ""
     label = END if answer.end and answer.next is None else answer.next
     if answer.has_value:
         value = answer.value
-        if label is not None and isinstance(value, dict) and not _routing_tool(asked, label):
+        if label is not None and isinstance(value, dict) and not _routing_tool(request, label):
             value, label = {**value, "next": label}, None
-        text, given = _give(value, asked)
-        calls += given
+        text, calls_of_value = _give(value, request)
+        calls += calls_of_value
     if label is not None:
-        more, routed = _leave_by(label, asked)
+        more, routed = _leave_by(label, request)
         text, calls = text or more, calls + routed
     return text, calls
 
 
-def _improvised(hints: Hints, asked: ScriptedRequest) -> tuple[str, list[ScriptedCall]]:
+def _improvised(hints: Hints, request: ScriptedRequest) -> tuple[str, list[ScriptedCall]]:
     """Return the simplest valid answer for a call without a rule."""
-    who = text_of(hints.get("agent")) or text_of(hints.get("node")) or "model"
-    text = f"Scripted answer of {who} to: {head(' '.join(asked.last.split()), _EXCERPT)}"
-    routes = _routes(asked)
+    author = text_of(hints.get("agent")) or text_of(hints.get("node")) or "model"
+    text = f"Scripted answer of {author} to: {head(' '.join(request.last.split()), _EXCERPT)}"
+    routes = _routes(request)
     calls: list[ScriptedCall] = []
-    if (schema := _wanted(asked)) is not None:
-        text, calls = _give(sample(schema, text), asked)
+    if (schema := _wanted(request)) is not None:
+        text, calls = _give(sample(schema, text), request)
     visit = hints.get("visit")
     revisited = isinstance(visit, int) and visit > 1
-    if "end" in asked.tools and revisited:
+    if "end" in request.tools and revisited:
         calls.append(ScriptedCall(name="end"))
     elif routes:
         onward = END if revisited and END in routes else routes[0]
@@ -218,41 +218,41 @@ def _improvised(hints: Hints, asked: ScriptedRequest) -> tuple[str, list[Scripte
     return text, calls
 
 
-def _wanted(asked: ScriptedRequest) -> JsonObject | None:
+def _wanted(request: ScriptedRequest) -> JsonObject | None:
     """Return the schema of the answer, from the request or the tool `final_result`."""
-    return asked.schema if asked.schema is not None else asked.tools.get("final_result")
+    return request.schema if request.schema is not None else request.tools.get("final_result")
 
 
-def _give(value: Json, asked: ScriptedRequest) -> tuple[str, list[ScriptedCall]]:
+def _give(value: Json, request: ScriptedRequest) -> tuple[str, list[ScriptedCall]]:
     """Return a JSON answer: as a call of `final_result` if offered, else as text."""
-    if (parameters := asked.tools.get("final_result")) is None:
+    if (parameters := request.tools.get("final_result")) is None:
         return json.dumps(value, ensure_ascii=False), []
     wrapped = _property_names(parameters) == ["value"] and not (isinstance(value, dict) and "value" in value)
     arguments = value if isinstance(value, dict) and not wrapped else {"value": value}
     return "", [ScriptedCall(name="final_result", arguments=arguments)]
 
 
-def _leave_by(label: str, asked: ScriptedRequest) -> tuple[str, list[ScriptedCall]]:
+def _leave_by(label: str, request: ScriptedRequest) -> tuple[str, list[ScriptedCall]]:
     """Return an answer that routes by a label: the injected tool, the schema's `choice` or `next`, or plain JSON."""
-    if (tool := _routing_tool(asked, label)) is not None:
+    if (tool := _routing_tool(request, label)) is not None:
         return "", [ScriptedCall(name=tool, arguments={} if tool == "end" else {"next": label})]
-    names = _property_names(_wanted(asked) or {})
+    names = _property_names(_wanted(request) or {})
     if "choice" in names:
-        return _give({"choice": label, "reason": "scripted"}, asked)
+        return _give({"choice": label, "reason": "scripted"}, request)
     if "next" in names:
-        made = sample(_wanted(asked) or {}, "scripted")
-        return _give({**made, "next": label} if isinstance(made, dict) else {"next": label}, asked)
+        made = sample(_wanted(request) or {}, "scripted")
+        return _give({**made, "next": label} if isinstance(made, dict) else {"next": label}, request)
     return as_text({"next": label}), []
 
 
-def _routing_tool(asked: ScriptedRequest, label: str) -> str | None:
-    if label == END and "end" in asked.tools:
+def _routing_tool(request: ScriptedRequest, label: str) -> str | None:
+    if label == END and "end" in request.tools:
         return "end"
-    return "router" if "router" in asked.tools else None
+    return "router" if "router" in request.tools else None
 
 
-def _routes(asked: ScriptedRequest) -> list[str]:
-    properties = asked.tools.get("router", {}).get("properties")
+def _routes(request: ScriptedRequest) -> list[str]:
+    properties = request.tools.get("router", {}).get("properties")
     field = properties.get("next") if isinstance(properties, dict) else None
     labels = field.get("enum") if isinstance(field, dict) else None
     return [label for label in labels if isinstance(label, str)] if isinstance(labels, list) else []
@@ -299,9 +299,9 @@ class _Sampler:
         self._left -= 1 + len(schema) + len(_object(schema.get("properties")))
         if self._left < 0 or depth > _LEVELS_MAX:
             return None
-        for said in ("const", "default"):
-            if said in schema:
-                return schema[said]
+        for keyword in ("const", "default"):
+            if keyword in schema:
+                return schema[keyword]
         for listed in ("enum", "examples"):
             if isinstance(options := schema.get(listed), list) and options:
                 return options[0]
@@ -349,8 +349,8 @@ class _Sampler:
         return made
 
     def _string(self, schema: JsonObject) -> str:
-        if (known := _FORMATS.get(str(schema.get("format")))) is not None:
-            return known
+        if (example := _FORMATS.get(str(schema.get("format")))) is not None:
+            return example
         least, most = schema.get("minLength"), schema.get("maxLength")
         text = self._text
         if isinstance(least, int) and least > len(text):

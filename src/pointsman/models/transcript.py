@@ -86,42 +86,42 @@ def as_seen_by(name: str, messages: Iterable[Json]) -> list[JsonObject]:
     listed = list(messages)
     answered = {text_of(message.get("toolCallId")) for message in listed if isinstance(message, dict)} - {""}
     own_calls: set[str] = set()
-    seen: list[JsonObject] = []
+    transcript: list[JsonObject] = []
     for message in listed:
         if not isinstance(message, dict):
-            seen.append(user_message(as_text(message)))
+            transcript.append(user_message(as_text(message)))
             continue
         speaker = text_of(message.get("name"))
         match role_of(message):
             case "assistant" if speaker in ("", name):
                 calls = [call for call in calls_of(message) if call.id in answered]
                 own_calls.update(call.id for call in calls)
-                seen.extend(_own_turn(message, calls))
+                transcript.extend(_own_turn(message, calls))
             case "tool" if text_of(message.get("toolCallId")) in own_calls:
-                seen.append(message)
+                transcript.append(message)
             case "summary":
                 pass
             case "assistant" | "tool":
-                seen.extend(_remark(message, speaker))
+                transcript.extend(_remark(message, speaker))
             case _:
-                seen.append(message)
-    return seen
+                transcript.append(message)
+    return transcript
 
 
 def _own_turn(message: JsonObject, calls: list[ToolCall]) -> list[JsonObject]:
     dropped = ("toolCalls",) if len(calls) == len(calls_of(message)) else ("toolCalls", "raw")
-    kept = {key: value for key, value in message.items() if key not in dropped}
+    turn = {key: value for key, value in message.items() if key not in dropped}
     if calls:
-        kept["toolCalls"] = [call_to_json(call) for call in calls]
-    return [kept] if calls or content_of(message) else []
+        turn["toolCalls"] = [call_to_json(call) for call in calls]
+    return [turn] if calls or content_of(message) else []
 
 
 def _remark(message: JsonObject, speaker: str) -> list[JsonObject]:
     if role_of(message) == "tool":
-        said = f"{text_of(message.get('tool'))} answered: {content_of(message)}"
+        text = f"{text_of(message.get('tool'))} answered: {content_of(message)}"
     else:
-        said = content_of(message)
-    return [user_message(f"[{speaker}] {said}" if speaker else said)] if said else []
+        text = content_of(message)
+    return [user_message(f"[{speaker}] {text}" if speaker else text)] if text else []
 
 
 def text_of(value: Json) -> str:

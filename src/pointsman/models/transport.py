@@ -164,8 +164,8 @@ class PydanticModels:
                     if failure.needs:  # No model can be called here: prefer a worker that has the first one.
                         failure = replace(failure, needs=needs)
                     raise ModelFailed(_after(failure, before)) from None
-                told = f"{failure.code}: {head(failure.message, _EXCERPT)}"
-                before.append(f"{name!r} did not answer ({told}): {following!r} was used instead")
+                reason = f"{failure.code}: {head(failure.message, _EXCERPT)}"
+                before.append(f"{name!r} did not answer ({reason}): {following!r} was used instead")
             else:
                 return replace(reply, warnings=(*before, *reply.warnings)) if before else reply
         raise AssertionError("a chain of models has a last one")
@@ -236,8 +236,8 @@ class PydanticModels:
     async def _ask(self, name: str, request: ModelRequest, listener: TextListener) -> ModelReply:
         try:
             if is_scripted(name):
-                asked = self._scripted.ask(request, on_text=listener.listening)
-                return await bounded(asked, request.timeout_s, name=name)
+                reply = self._scripted.ask(request, on_text=listener.listening)
+                return await bounded(reply, request.timeout_s, name=name)
             return await self._caller.call(self._providers.line(*split_name(name)), request, listener)
         except (ModelFailed, Outage):
             raise
@@ -357,8 +357,8 @@ class ModelCaller:
         opened, limit = self._providers.model(line, key), line.day
         if (refusal := await self._days.refusal(line.provider, key, limit)) is not None:
             raise ModelFailed(refusal)
-        asked = exchange(opened.model, request, on_text=listener.listening, wire=opened.wire)
-        reply = await bounded(asked, request.timeout_s, name=f"{line.provider}:{line.model}")
+        exchanged = exchange(opened.model, request, on_text=listener.listening, wire=opened.wire)
+        reply = await bounded(exchanged, request.timeout_s, name=f"{line.provider}:{line.model}")
         reply = replace(reply, usage=self._prices.paid(line.provider, line.model, reply.usage))
         await self._days.paid(line.provider, key, limit, reply.usage)
         if limit is None or limit.usd is None or reply.usage.cost_usd is not None:
@@ -383,12 +383,12 @@ def _report(request: ModelRequest, failure: Failure | None) -> None:
         request.run.tries_again(failure)
 
 
-async def bounded(asked: Awaitable[ModelReply], timeout_s: float | None, *, name: str) -> ModelReply:
+async def bounded(pending: Awaitable[ModelReply], timeout_s: float | None, *, name: str) -> ModelReply:
     """Return the reply of one exchange within the timeout. Raises `ModelFailed`."""
     bound = asyncio.timeout(timeout_s)
     try:
         async with bound:
-            return await asked
+            return await pending
     except TimeoutError:
         if not bound.expired():
             raise
@@ -413,12 +413,12 @@ def _with_warnings(reply: ModelReply, line: ModelRoute, key: int, index: int | N
         return replace(reply, provider=line.provider)
     warnings = [*reply.warnings, *refused]
     if index is not None and not line.pool.rotates:
-        wanted = index % line.key_count
-        if wanted != index:
+        assigned = index % line.key_count
+        if assigned != index:
             warnings.append(
                 f"keyIndex {index} is greater than the number of keys of {line.provider!r} "
-                f"({line.key_count}): key {wanted} is used"
+                f"({line.key_count}): key {assigned} is used"
             )
-        if wanted != key:
-            warnings.append(f"key {wanted} of {line.provider!r} is not available now: key {key} was used")
+        if assigned != key:
+            warnings.append(f"key {assigned} of {line.provider!r} is not available now: key {key} was used")
     return replace(reply, provider=line.provider, key=key, warnings=tuple(warnings))

@@ -205,8 +205,8 @@ def without_output_tool(text: str, calls: tuple[ToolCall, ...], request: Request
     """Return the reply with the call of the tool that replaces an output schema as its text."""
     if request.output_schema is None or any(tool.name == OUTPUT_TOOL for tool in request.tools):
         return text, calls
-    given = [call for call in calls if call.name == OUTPUT_TOOL]
-    text = as_text(given[-1].arguments) if given else text
+    outputs = [call for call in calls if call.name == OUTPUT_TOOL]
+    text = as_text(outputs[-1].arguments) if outputs else text
     return text, tuple(call for call in calls if call.name != OUTPUT_TOOL)
 
 
@@ -216,8 +216,8 @@ def _refuse_nothing(response: ModelResponse) -> None:
             why = "the model reached its token limit before it answered"
             raise ModelFailed(Failure(code="model-answer-truncated", message=why, hint="Raise maxTokens."))
         case "content_filter":
-            said = text_of((response.provider_details or {}).get("refusal"))
-            why = "the model, or the provider's content filter, refused to answer" + (f": {said}" if said else "")
+            refusal = text_of((response.provider_details or {}).get("refusal"))
+            why = "the model, or the provider's content filter, refused to answer" + (f": {refusal}" if refusal else "")
             raise ModelFailed(
                 Failure(code="model-refused", message=head(why, _REFUSAL_CHARS_MAX), hint=HINTS["model-refused"])
             )

@@ -197,7 +197,7 @@ def _unpacked(text: str | None, packed: str | None, digest: str, what: str) -> b
 def read_lines(path: Path) -> Iterator[Line]:
     """Yield every line but the last, verified: kinds, chains, contents, and at the end the whole file. Raises
     `ImportRefused`, `FileUnreadable`."""
-    tally, chains, known = Tally(), Chains(), frozenset[str]()
+    tally, chains, executions = Tally(), Chains(), frozenset[str]()
     for number, text in enumerate(_texts(path), start=1):
         line = _parsed(text, number)
         if isinstance(line, EndLine):
@@ -208,8 +208,8 @@ def read_lines(path: Path) -> Iterator[Line]:
         if (number == 1) != isinstance(line, HeaderLine):
             raise ImportRefused(f"line {number} does not belong there: this is not a complete export", hint=MADE_BY)
         if isinstance(line, HeaderLine):
-            known = _executions(line)
-        elif not isinstance(line, BlobLine) and line.execution not in known:
+            executions = _executions(line)
+        elif not isinstance(line, BlobLine) and line.execution not in executions:
             raise ImportRefused(
                 f"line {number} belongs to {line.execution[:60]!r}, which the export does not contain", hint=DAMAGED
             )
@@ -241,8 +241,8 @@ def _parsed(text: bytes, number: int) -> Line | EndLine:
         kind = next(kind for member, kind in KINDS.items() if member in members)
         return msgspec.json.decode(text, type=kind)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError, StopIteration) as why:
-        told = str(why) or "its kind is unknown"
-        raise ImportRefused(f"line {number} cannot be read: {told[:200]}", hint=MADE_BY) from None
+        reason = str(why) or "its kind is unknown"
+        raise ImportRefused(f"line {number} cannot be read: {reason[:200]}", hint=MADE_BY) from None
 
 
 def _executions(header: HeaderLine) -> frozenset[str]:
@@ -287,10 +287,10 @@ async def archived_files(app: AppContext, members: Iterable[ExecutionId]) -> lis
     return found
 
 
-async def file_lines(app: AppContext, kept: Iterable[ArchivedFile]) -> AsyncIterator[FileLine]:
+async def file_lines(app: AppContext, files: Iterable[ArchivedFile]) -> AsyncIterator[FileLine]:
     """Yield a line for each file that still exists."""
     assert app.settings.files is not None, "somebody keeps files"
-    for one in kept:
+    for one in files:
         folder = ArtifactFolder(app.settings.files, one.execution)
         try:
             if one.goes:

@@ -74,8 +74,8 @@ async def back_up(app: AppContext, path: Path) -> Backup:
 
     def work(stop: threading.Event) -> Backup:
         parts = anything(until(stop, copying.read()))
-        said = write_backup(path, parts, lambda some: stored_files(settings, some), made=made, product=VERSION)
-        return Backup(said, path.stat().st_size)
+        summary = write_backup(path, parts, lambda some: stored_files(settings, some), made=made, product=VERSION)
+        return Backup(summary, path.stat().st_size)
 
     return await stoppable(work)
 
@@ -89,8 +89,8 @@ async def restore(app: AppContext, path: Path) -> Backup:
 
     def work(stop: threading.Event) -> Backup:
         with opened(path) as connection:
-            said = about(connection)
-            check_files(app.settings, said)
+            summary = about(connection)
+            check_files(app.settings, summary)
 
             def everything() -> Iterator[TransferPart]:
                 yield from until(stop, parts_of(connection))
@@ -98,7 +98,7 @@ async def restore(app: AppContext, path: Path) -> Backup:
                 put_files(app.settings, files_of(connection))
 
             copying.write(everything())
-            return Backup(said, path.stat().st_size)
+            return Backup(summary, path.stat().st_size)
 
     restored = await stoppable(work)
     if wrong := await damage(app):
@@ -161,10 +161,10 @@ def stored_files(settings: Settings, executions: list[ExecutionId]) -> Iterator[
                     raise
 
 
-def check_files(settings: Settings, said: About) -> None:
-    if said.files and settings.files is None:
+def check_files(settings: Settings, summary: About) -> None:
+    if summary.files and settings.files is None:
         raise BackupRefused(
-            f"the backup has {said.files} files of executions, but no directory for files is configured",
+            f"the backup has {summary.files} files of executions, but no directory for files is configured",
             hint='Set it in pointsman.toml: [files] directory = "…".',
         )
 
@@ -330,18 +330,18 @@ def _version(connection: sqlite3.Connection, path: Path) -> int:
     """Return the version of the tables. Raises `BackupRefused` for a file that is not a backup or was altered, and
     `StoreNewer`."""
     try:
-        said = connection.execute("SELECT hash FROM backup").fetchone() if is_ours(connection) else None
+        recorded = connection.execute("SELECT hash FROM backup").fetchone() if is_ours(connection) else None
         version = pragma(connection, "user_version")
-        if said is not None and version > len(MIGRATIONS):
+        if recorded is not None and version > len(MIGRATIONS):
             raise StoreNewer(
                 f"the backup has version {version}; this Pointsman supports versions up to {len(MIGRATIONS)}",
                 hint="Upgrade Pointsman.",
             )
-        if said is not None and said[0] != hash_of(connection):
+        if recorded is not None and recorded[0] != hash_of(connection):
             raise BackupRefused(f"{path.name!r} does not match the backup that was made", hint="Use another backup.")
     except sqlite3.DatabaseError as why:
         raise BackupRefused(f"{path.name!r} is not a backup: {why}", hint=MADE_BY) from None
-    if said is None:
+    if recorded is None:
         raise BackupRefused(f"{path.name!r} is not a backup", hint=MADE_BY)
     return version
 

@@ -82,15 +82,15 @@ async def export(app: AppContext, execution: str) -> AsyncIterator[bytes]:
 
 
 async def _lines(app: AppContext, members: list[ExecutionId]) -> AsyncIterator[Line]:
-    kept = await archived_files(app, members)
-    yield HeaderLine("export", WITH_FILES if kept else FORMAT, tuple(members))
+    files = await archived_files(app, members)
+    yield HeaderLine("export", WITH_FILES if files else FORMAT, tuple(members))
     codec, chains = Codec[Event](Event, UPCASTERS), Chains()
-    told: set[bytes] = set()
+    exported: set[bytes] = set()
     for execution in members:
         async for row in app.store.journal.read(execution):
             for digest in blobs_named(row.events):
-                if digest not in told:
-                    told.add(digest)
+                if digest not in exported:
+                    exported.add(digest)
                     yield await _blob(app, digest)
             text = codec.encode(row.events, row.cause)
             hashed = chains.next(execution, row.seq, row.at, codec.shape, text)
@@ -101,8 +101,8 @@ async def _lines(app: AppContext, members: list[ExecutionId]) -> AsyncIterator[L
         for scope in SCOPES:
             for one in await app.store.memory.every(scope, execution):
                 yield MemoryLine(execution, scope, one.key, one.value, one.changed, one.expires)
-    if kept:
-        async for line in file_lines(app, kept):
+    if files:
+        async for line in file_lines(app, files):
             yield line
 
 
@@ -250,9 +250,9 @@ async def _bring_contents(app: AppContext, found: ArchiveContents) -> None:
 async def _bring_conversation(app: AppContext, found: ArchiveContents) -> None:
     """Append the messages before this turn, if the session of this store does not have them."""
     started = found.started[found.names[0]]
-    known = started.options.get("history")
-    if started.session is not None and isinstance(known, int) and started.messages:
-        await app.store.sessions.append(started.session, tuple(started.messages[:known]), after=0)
+    history_length = started.options.get("history")
+    if started.session is not None and isinstance(history_length, int) and started.messages:
+        await app.store.sessions.append(started.session, tuple(started.messages[:history_length]), after=0)
 
 
 async def _bring_rows(app: AppContext, path: Path, found: ArchiveContents) -> None:

@@ -195,9 +195,11 @@ async def _executions(app: AppContext) -> AsyncIterator[HealthFinding]:
         elif one.wakes is None and one.updated < now - WAITED_S:
             for event in one.awaits:
                 waiting[event].append(one)
-    for event, who in sorted(waiting.items()):
+    for event, executions in sorted(waiting.items()):
         hint = f"`pointsman publish {event}` sends it to all of them; `pointsman cancel EXECUTION` cancels one."
-        yield HealthFinding("note", "unheard", f"{_named(who)}: waiting for the event {event!r} for over a day", hint)
+        yield HealthFinding(
+            "note", "unheard", f"{_named(executions)}: waiting for the event {event!r} for over a day", hint
+        )
     resume = "`pointsman resume EXECUTION` continues one; a running worker (`pointsman worker`) continues all of them."
     if overdue or stuck:
         yield await _leader(app)
@@ -237,7 +239,7 @@ async def secret_problems(app: AppContext) -> AsyncIterator[HealthFinding]:
         secrets = _names([f"secret.{name}" for name in names])
         message = f"{secrets}: stored, but cannot be decrypted here ({code})"
         yield HealthFinding("error", "secret-closed", message, hint)
-    letters = [kept.letter for kept in await Outbox(app).list()]
+    letters = [stored.letter for stored in await Outbox(app).list()]
     dead = Counter(letter.to for letter in letters if letter.state == "dead")
     for to, count in sorted(dead.items()):
         why = next(letter.error for letter in letters if letter.state == "dead" and letter.to == to)

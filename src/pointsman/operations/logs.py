@@ -79,11 +79,11 @@ class LogFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        told: JsonObject = {"time": at, "level": record.levelname.lower(), **self._entry_of(record)}
+        fields: JsonObject = {"time": at, "level": record.levelname.lower(), **self._entry_of(record)}
         if self._as_json:
-            return msgspec.json.encode(told).decode()
-        head = f"{told.pop('time')} {told.pop('level')!s:7} {told.pop('event')}"
-        return "  ".join((head, *(f"{name}={_word(value)}" for name, value in told.items() if value is not None)))
+            return msgspec.json.encode(fields).decode()
+        head = f"{fields.pop('time')} {fields.pop('level')!s:7} {fields.pop('event')}"
+        return "  ".join((head, *(f"{name}={_word(value)}" for name, value in fields.items() if value is not None)))
 
     def _entry_of(self, record: logging.LogRecord) -> JsonObject:
         fields: JsonObject | None = getattr(record, "told", None)
@@ -162,10 +162,10 @@ def logging_to(app: AppContext, settings: LogSettings, stream: TextIO | None = N
 def logged(*, debug: bool) -> Callable[[Committed | Delta], None]:
     """Return a watcher of the feed that logs rows."""
 
-    def see(seen: Committed | Delta) -> None:
-        if isinstance(seen, Delta) or not (debug or any(type(event) in RARE for event in seen.row.events)):
+    def see(update: Committed | Delta) -> None:
+        if isinstance(update, Delta) or not (debug or any(type(event) in RARE for event in update.row.events)):
             return
-        log_row(seen.execution, seen.row, seen.state)
+        log_row(update.execution, update.row, update.state)
 
     return see
 
@@ -173,11 +173,11 @@ def logged(*, debug: bool) -> Callable[[Committed | Delta], None]:
 def log_row(execution: ExecutionId, row: Row, state: ExecutionState) -> None:
     """Log the public events of a row, at the redaction level of its workflow."""
     level = observability_of(state.setup.options)
-    for told in public_events(execution, row, level):
-        name = str(told["event"])
+    for public in public_events(execution, row, level):
+        name = str(public["event"])
         if not LOGGER.isEnabledFor(weight := EVENTS.get(name, logging.DEBUG)):
             continue
-        fields = {key: value for key, value in told.items() if key not in HEAD}
+        fields = {key: value for key, value in public.items() if key not in HEAD}
         if name == "workflow.human.required" and level != "full":
             fields = {key: value for key, value in fields.items() if key not in ASKED}
         fields["workflowId"] = state.setup.workflow

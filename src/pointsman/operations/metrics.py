@@ -185,30 +185,30 @@ class Measuring:
 
     # Events --------------------------------------------------------------------------------------------------------
 
-    def _see(self, seen: Committed | Delta) -> None:
-        if isinstance(seen, Delta):
+    def _see(self, update: Committed | Delta) -> None:
+        if isinstance(update, Delta):
             return
         self._rows.inc()
-        workflow = self._workflow(seen.state.setup.workflow)
-        begun = self._begun.get(seen.execution)
-        for event in seen.row.events:
+        workflow = self._workflow(update.state.setup.workflow)
+        starts = self._begun.get(update.execution)
+        for event in update.row.events:
             match event:
                 case events.StepStarted(runs=True, step=step) | events.AttemptStarted(step=step):
-                    if begun is None:
-                        begun = self._begun[seen.execution] = {}
-                    begun[step] = seen.row.at
+                    if starts is None:
+                        starts = self._begun[update.execution] = {}
+                    starts[step] = update.row.at
                 case events.StepSucceeded(step=step, cached=cached):
-                    self._took(workflow, "cached" if cached else "done", begun, step, seen.row.at)
+                    self._took(workflow, "cached" if cached else "done", starts, step, update.row.at)
                 case events.StepFailed(step=step, final=final):
-                    self._took(workflow, "failed" if final else "retried", begun, step, seen.row.at)
+                    self._took(workflow, "failed" if final else "retried", starts, step, update.row.at)
                     if not final:
                         self._retries.labels(workflow).inc()
                 case events.StepCancelled(step=step):
-                    self._took(workflow, "cancelled", begun, step, seen.row.at)
+                    self._took(workflow, "cancelled", starts, step, update.row.at)
                 case _:
                     self._other(event, workflow)
-        if seen.state.ended or not seen.state.steps:
-            self._begun.pop(seen.execution, None)
+        if update.state.ended or not update.state.steps:
+            self._begun.pop(update.execution, None)
 
     def _other(self, event: events.Event, workflow: str) -> None:
         match event:
@@ -222,8 +222,8 @@ class Measuring:
                 if (status := ENDS.get(type(event))) is not None:
                     self._ended.labels(workflow, status).inc()
 
-    def _took(self, workflow: str, outcome: str, begun: dict[Step, float] | None, step: Step, at: float) -> None:
-        since = None if begun is None else begun.pop(step, None)
+    def _took(self, workflow: str, outcome: str, starts: dict[Step, float] | None, step: Step, at: float) -> None:
+        since = None if starts is None else starts.pop(step, None)
         if since is not None:
             self._steps.labels(workflow, outcome).observe(at - since)
 

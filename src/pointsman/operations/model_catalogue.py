@@ -117,9 +117,11 @@ def list_models(app: AppContext) -> ModelCatalogue:
     for name, variable in settings.providers_by_key().items():
         if name not in settings.providers:
             providers.append(_provider(app, name, ProviderSettings(kind=name), source=variable))
-    known = settings.providers.keys() | settings.providers_by_key().keys()
+    configured = settings.providers.keys() | settings.providers_by_key().keys()
     pools = app.services.models.pools()
-    providers += [_unconfigured_provider(app, name, pool) for name, pool in sorted(pools.items()) if name not in known]
+    providers += [
+        _unconfigured_provider(app, name, pool) for name, pool in sorted(pools.items()) if name not in configured
+    ]
     return {
         "default": answers,
         "forEveryAgent": app.services.model is not None,
@@ -245,8 +247,10 @@ async def ping_models(app: AppContext) -> list[ModelPing]:
     """Send a one-word request to every named model, all at once, rotating keys. Return each answer or failure."""
     models = models_for(app.settings, model=None, script=app.services.script)
     try:
-        named = named_models(app).items()
-        return [*await asyncio.gather(*(_ping(models, name, embeds=uses == [EMBEDDINGS]) for name, uses in named))]
+        models_by_name = named_models(app).items()
+        return [
+            *await asyncio.gather(*(_ping(models, name, embeds=uses == [EMBEDDINGS]) for name, uses in models_by_name))
+        ]
     finally:
         await models.close()
 

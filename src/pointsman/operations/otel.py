@@ -86,14 +86,14 @@ def exporter_of(processor: SpanProcessor, resource: Resource, redact: Redactor) 
     def export(span: TraceSpan) -> None:
         failure = span.failure
         attributes = span.attributes if failure is None else {**span.attributes, "error.type": failure.code}
-        told = redact(cast("JsonObject", dict(attributes)))
+        redacted = redact(cast("JsonObject", dict(attributes)))
         processor.on_end(
             ReadableSpan(
                 redact.text(span.name),
                 context(span.trace, span.id),
                 parent=None if span.parent is None else context(span.trace, span.parent),
                 resource=resource,
-                attributes=cast("dict[str, Value]", told),
+                attributes=cast("dict[str, Value]", redacted),
                 links=[Link(context(span.trace, link)) for link in span.links],
                 kind=SpanKind.CLIENT if span.client else SpanKind.INTERNAL,
                 status=Status(StatusCode.UNSET) if failure is None else Status(StatusCode.ERROR, failure.code),
@@ -116,15 +116,15 @@ def _measured(app: AppContext, meters: MeterProvider) -> Callable[[], None]:
     def hear(called: ModelCalled | ToolCalled) -> None:
         failed = {} if called.failure is None else {"error.type": called.failure.code}
         if isinstance(called, ToolCalled):
-            told = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": called.call.name}
-            seconds.record(called.end - called.begin, told | failed)
+            labels = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": called.call.name}
+            seconds.record(called.end - called.begin, labels | failed)
             return
         reply = called.reply
         model = (reply.model if reply is not None else called.request.model) or "default"
-        told = {"gen_ai.operation.name": "chat", "gen_ai.response.model": model}
-        seconds.record(called.end - called.begin, told | failed)
+        labels = {"gen_ai.operation.name": "chat", "gen_ai.response.model": model}
+        seconds.record(called.end - called.begin, labels | failed)
         if reply is not None:
-            tokens.record(reply.usage.input_tokens, told | {"gen_ai.token.type": "input"})
-            tokens.record(reply.usage.output_tokens, told | {"gen_ai.token.type": "output"})
+            tokens.record(reply.usage.input_tokens, labels | {"gen_ai.token.type": "input"})
+            tokens.record(reply.usage.output_tokens, labels | {"gen_ai.token.type": "output"})
 
     return app.services.calls.listen(hear)

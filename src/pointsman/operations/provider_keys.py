@@ -117,10 +117,14 @@ async def model_keys(app: AppContext) -> ModelKeys:
     days = app.services.models.days
     pools = app.services.models.pools()
     settings = app.settings
-    named = {name: ProviderSettings(kind=name) for name in settings.providers_by_key()} | settings.providers
-    asked = {name: ProviderSettings(kind=name) for name in pools.keys() & KINDS.keys()}
-    providers = [await _provider(app, name, one, pools.get(name), days) for name, one in (asked | named).items()]
-    providers += [await _unknown(app, name, pool, days) for name, pool in pools.items() if name not in asked | named]
+    configured = {name: ProviderSettings(kind=name) for name in settings.providers_by_key()} | settings.providers
+    unlisted = {name: ProviderSettings(kind=name) for name in pools.keys() & KINDS.keys()}
+    providers = [
+        await _provider(app, name, one, pools.get(name), days) for name, one in (unlisted | configured).items()
+    ]
+    providers += [
+        await _unknown(app, name, pool, days) for name, pool in pools.items() if name not in unlisted | configured
+    ]
     return {"providers": providers, "at": app.clock.now(), "beginsAnew": days.anew_at(), "shared": app.store.shared}
 
 
@@ -247,11 +251,11 @@ class StoredKeyLeases:
         while True:
             standing, version = await self._stored_state(provider)
             now = self._clock.now()
-            kept = standing.as_of(now, ahead_s=AHEAD_S + max(interval_s, key_interval_s))
-            at = max(now, kept.next)
-            if max(kept.keys.get(name, now), kept.rests.get(name, now)) > at:
-                return _not_yet(kept, now)
-            taken = replace(kept, next=at + interval_s, keys={**kept.keys, name: at + key_interval_s})
+            current = standing.as_of(now, ahead_s=AHEAD_S + max(interval_s, key_interval_s))
+            at = max(now, current.next)
+            if max(current.keys.get(name, now), current.rests.get(name, now)) > at:
+                return _not_yet(current, now)
+            taken = replace(current, next=at + interval_s, keys={**current.keys, name: at + key_interval_s})
             if await self._store_state(provider, taken, version):
                 return KeyLease(granted=True, wait_s=at - now)
 

@@ -133,17 +133,17 @@ class Collected:
 
 async def collect(app: AppContext, *, dry_run: bool = False) -> Collected:
     """Delete what retention does not keep. Safe while a server runs, and idempotent after a crash."""
-    gone: list[ExecutionId] = []
+    deleted: list[ExecutionId] = []
     # All are collected before any is deleted, because deletions would change the count of the newest ones.
     for top in [one async for one in expired(app)]:
         members = [one async for one in with_children(app, top)]
         if any(one.status not in ENDED for one in members):
             continue  # A detached sub-workflow is still running.
         if dry_run:
-            gone += [one.execution for one in members]
+            deleted += [one.execution for one in members]
             continue
         try:
-            gone += await delete_with_children(app, members)
+            deleted += await delete_with_children(app, members)
         except ExecutionUnfinished:
             continue  # It was resumed meanwhile.
     copies = len(await interrupted(app)) if dry_run else await undo_interrupted(app)
@@ -152,7 +152,7 @@ async def collect(app: AppContext, *, dry_run: bool = False) -> Collected:
     keys = await IdempotencyKeys(app.store.entries, app.clock).purge(dry_run=dry_run)
     swept = await app.store.removal.sweep(dry_run=dry_run)
     given_back = 0 if dry_run else await app.store.removal.compact()
-    return Collected(tuple(gone), swept.blobs, swept.bytes, copies, memories, logins, keys, given_back, dry_run)
+    return Collected(tuple(deleted), swept.blobs, swept.bytes, copies, memories, logins, keys, given_back, dry_run)
 
 
 async def expired(app: AppContext) -> AsyncIterator[Summary]:
@@ -175,5 +175,5 @@ async def expired(app: AppContext) -> AsyncIterator[Summary]:
 def retention_rule(settings: Settings, summary: Summary) -> RetentionRule | None:
     """Return the retention rule of an execution: that of its workflow, else the general one. None: kept for ever."""
     own = settings.retention.workflows.get(summary.workflow)
-    said = getattr(own, summary.status, None) if own is not None else None
-    return said if said is not None else getattr(settings.retention, summary.status, None)
+    own_rule = getattr(own, summary.status, None) if own is not None else None
+    return own_rule if own_rule is not None else getattr(settings.retention, summary.status, None)

@@ -69,9 +69,9 @@ def traceparent(trace: int, span: int) -> str:
     return f"00-{trace:032x}-{span:016x}-01"
 
 
-def origin_in(given: object) -> TraceOrigin | None:
+def origin_in(header: object) -> TraceOrigin | None:
     """Return the origin that a `traceparent` describes; None if it is missing or invalid."""
-    found = TRACEPARENT_FORMAT.fullmatch(given) if isinstance(given, str) else None
+    found = TRACEPARENT_FORMAT.fullmatch(header) if isinstance(header, str) else None
     if found is None or not int(found[1], 16) or not int(found[2], 16):
         return None
     return TraceOrigin(int(found[1], 16), int(found[2], 16))
@@ -83,8 +83,8 @@ def origin_of(execution: str, options: JsonObject, above: Trace | None) -> Trace
     if above is not None:
         return TraceOrigin(above.origin.trace, above.children.get(ExecutionId(execution)))
     trigger = options.get("trigger")
-    said = origin_in(trigger.get("traceparent")) if isinstance(trigger, dict) else None
-    return said or TraceOrigin(_id(execution, size=16), None)
+    upstream = origin_in(trigger.get("traceparent")) if isinstance(trigger, dict) else None
+    return upstream or TraceOrigin(_id(execution, size=16), None)
 
 
 def span_id(execution: str, *parts: object) -> int:
@@ -130,7 +130,7 @@ class Trace:
             self._stretch = span_id(self.execution, "stretch", row.seq), row.at
         for event in row.events:
             yield from self._event(event, row)
-        if status in STILL and not any(begun.runs for begun in self.steps.values()):
+        if status in STILL and not any(step.runs for step in self.steps.values()):
             yield self._ended(row.at, status)
 
     def _event(self, event: events.Event, row: Row) -> Iterator[TraceSpan]:
@@ -163,67 +163,69 @@ class Trace:
         self.by_name[str(step)] = span_id(self.execution, step, attempt)
 
     def _calls(self, step: Step, call: int) -> None:
-        begun = self.steps.get(step)
-        attempt = 1 if begun is None else begun.attempt
+        open_step = self.steps.get(step)
+        attempt = 1 if open_step is None else open_step.attempt
         self.children[child_id(self.execution, step, attempt, call)] = span_id(self.execution, step, attempt)
-        if begun is not None:
-            self.steps[step] = begun._replace(runs=False)
+        if open_step is not None:
+            self.steps[step] = open_step._replace(runs=False)
 
     def _end(
         self, step: Step, at: float, *, failure: Failure | None = None, agent: bool = False
     ) -> Iterator[TraceSpan]:
-        begun = self.steps.pop(step, None)
+        open_step = self.steps.pop(step, None)
         span = self.by_name.pop(str(step), None)
         called = span in self.children.values()
-        if begun is None or span is None or not (begun.runs or called):
+        if open_step is None or span is None or not (open_step.runs or called):
             return  # It only waited: for people, an event or a timer.
-        told: dict[str, Value] = {
+        attributes: dict[str, Value] = {
             "pointsman.execution.id": self.execution,
             "pointsman.step": str(step),
             "pointsman.node": step.node,
-            "pointsman.attempt": begun.attempt,
+            "pointsman.attempt": open_step.attempt,
         }
-        agent = agent and begun.runs  # The calls of a sub-workflow belong to the sub-workflow.
+        agent = agent and open_step.runs  # The calls of a sub-workflow belong to the sub-workflow.
         if agent:
-            told |= {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": step.node}
+            attributes |= {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": step.node}
         name = f"invoke_agent {step.node}" if agent else f"step {step.node}"
-        yield TraceSpan(self.origin.trace, span, name, begun.at, at, self._parent, told, failure)
+        yield TraceSpan(self.origin.trace, span, name, open_step.at, at, self._parent, attributes, failure)
 
     def _gate(self, event: wait_events.GateOpened | wait_events.GateClosed, row: Row) -> Iterator[TraceSpan]:
         step = event.step
-        told: dict[str, Value] = {"pointsman.execution.id": self.execution, "pointsman.node": step.node}
+        attributes: dict[str, Value] = {"pointsman.execution.id": self.execution, "pointsman.node": step.node}
         if isinstance(event, wait_events.GateOpened):
             span = span_id(self.execution, "opened", row.seq, step)
             self._gates[step] = span, row.at
             if step in self.steps:
                 self.steps[step] = self.steps[step]._replace(runs=False)
-            yield TraceSpan(self.origin.trace, span, f"gate opened {step.node}", row.at, row.at, self._parent, told)
+            yield TraceSpan(
+                self.origin.trace, span, f"gate opened {step.node}", row.at, row.at, self._parent, attributes
+            )
             return
         opened = self._gates.pop(step, None)
         if opened is None:
             return
-        told |= {"pointsman.gate.waited_s": row.at - opened[1], "pointsman.gate.cause": event.cause}
+        attributes |= {"pointsman.gate.waited_s": row.at - opened[1], "pointsman.gate.cause": event.cause}
         span = span_id(self.execution, "closed", row.seq, step)
         name = f"gate answered {step.node}"
-        yield TraceSpan(self.origin.trace, span, name, row.at, row.at, self._parent, told, links=(opened[0],))
+        yield TraceSpan(self.origin.trace, span, name, row.at, row.at, self._parent, attributes, links=(opened[0],))
         self.steps.pop(step, None)
 
     def _ended(self, at: float, status: str) -> TraceSpan:
         assert self._stretch is not None, "a row began it"
         span, begin = self._stretch
-        told: dict[str, Value] = {
+        attributes: dict[str, Value] = {
             "gen_ai.operation.name": "invoke_workflow",
             "gen_ai.workflow.name": self.workflow,
             "pointsman.execution.id": self.execution,
             "pointsman.status": status,
         }
         if self.session is not None:
-            told["gen_ai.conversation.id"] = self.session
+            attributes["gen_ai.conversation.id"] = self.session
         links = () if self._before is None else (self._before,)
         self._stretch, self._before = None, span
         failure, self._failure = self._failure, None
         name = f"invoke_workflow {self.workflow}"
-        return TraceSpan(self.origin.trace, span, name, begin, at, self.origin.parent, told, failure, links)
+        return TraceSpan(self.origin.trace, span, name, begin, at, self.origin.parent, attributes, failure, links)
 
     @property
     def _parent(self) -> int | None:
@@ -271,14 +273,14 @@ class Tracing:
         await asyncio.gather(self._task, return_exceptions=True)
         await self._drain()
 
-    def _see(self, seen: Committed | Delta) -> None:
-        if isinstance(seen, Delta):
+    def _see(self, update: Committed | Delta) -> None:
+        if isinstance(update, Delta):
             return
-        state = seen.state
+        state = update.state
         self._put(
             TracedRow(
-                seen.execution,
-                seen.row,
+                update.execution,
+                update.row,
                 status_of(state),
                 state.setup.workflow,
                 state.setup.parent,
@@ -322,14 +324,14 @@ class Tracing:
             case ToolCalled():
                 self._tell_call(one.key.partition(":")[0], _tool_span, one)
 
-    async def _trace(self, seen: TracedRow) -> Trace:
-        found = self._known.get(seen.execution)
+    async def _trace(self, row: TracedRow) -> Trace:
+        found = self._known.get(row.execution)
         if found is None:
-            above = None if seen.parent is None else await self._above(ExecutionId(seen.parent))
-            found = Trace(seen.execution, origin_of(seen.execution, seen.options, above))
-            found.workflow, found.session = seen.workflow, seen.session
-            if seen.row.seq > 1:
-                await self._read(found, seen.row.seq)
+            above = None if row.parent is None else await self._above(ExecutionId(row.parent))
+            found = Trace(row.execution, origin_of(row.execution, row.options, above))
+            found.workflow, found.session = row.workflow, row.session
+            if row.row.seq > 1:
+                await self._read(found, row.row.seq)
             self._remember_trace(found)
         return found
 
@@ -394,7 +396,7 @@ def _model_span(trace: Trace, called: ModelCalled | ToolCalled) -> TraceSpan:
     assert isinstance(called, ModelCalled)
     request, reply = called.request, called.reply
     provider, _, model = request.model.partition(":")
-    told: dict[str, Value] = {
+    attributes: dict[str, Value] = {
         "gen_ai.operation.name": "chat",
         "gen_ai.provider.name": provider or "default",
         "gen_ai.request.model": model or request.model or "default",
@@ -402,29 +404,29 @@ def _model_span(trace: Trace, called: ModelCalled | ToolCalled) -> TraceSpan:
         "pointsman.node": str(request.hints.get("node", "")),
     }
     if request.temperature is not None:
-        told["gen_ai.request.temperature"] = request.temperature
+        attributes["gen_ai.request.temperature"] = request.temperature
     if request.max_tokens is not None:
-        told["gen_ai.request.max_tokens"] = request.max_tokens
+        attributes["gen_ai.request.max_tokens"] = request.max_tokens
     if reply is not None:
-        told["gen_ai.response.model"] = reply.model
-        told["gen_ai.usage.input_tokens"] = reply.usage.input_tokens
-        told["gen_ai.usage.output_tokens"] = reply.usage.output_tokens
-        told["gen_ai.usage.cache_read.input_tokens"] = reply.usage.cache_read_tokens
+        attributes["gen_ai.response.model"] = reply.model
+        attributes["gen_ai.usage.input_tokens"] = reply.usage.input_tokens
+        attributes["gen_ai.usage.output_tokens"] = reply.usage.output_tokens
+        attributes["gen_ai.usage.cache_read.input_tokens"] = reply.usage.cache_read_tokens
         if reply.usage.cost_usd is not None:
-            told["pointsman.cost_usd"] = reply.usage.cost_usd
+            attributes["pointsman.cost_usd"] = reply.usage.cost_usd
     step = str(request.hints.get("step", ""))
     span = span_id(trace.execution, step, request.hints.get("attempt"), "model", request.hints.get("call"))
-    name = f"chat {told['gen_ai.request.model']}"
+    name = f"chat {attributes['gen_ai.request.model']}"
     parent = trace.by_name.get(step)
     return TraceSpan(
-        trace.origin.trace, span, name, called.begin, called.end, parent, told, called.failure, client=True
+        trace.origin.trace, span, name, called.begin, called.end, parent, attributes, called.failure, client=True
     )
 
 
 def _tool_span(trace: Trace, called: ModelCalled | ToolCalled) -> TraceSpan:
     assert isinstance(called, ToolCalled)
     step = called.key.partition(":")[2].rsplit(":", 2)[0]
-    told: dict[str, Value] = {
+    attributes: dict[str, Value] = {
         "gen_ai.operation.name": "execute_tool",
         "gen_ai.tool.name": called.call.name,
         "gen_ai.tool.call.id": called.call.id,
@@ -433,7 +435,7 @@ def _tool_span(trace: Trace, called: ModelCalled | ToolCalled) -> TraceSpan:
     }
     span, parent = span_id(called.key, called.begin), trace.by_name.get(step)
     name = f"execute_tool {called.call.name}"
-    return TraceSpan(trace.origin.trace, span, name, called.begin, called.end, parent, told, called.failure)
+    return TraceSpan(trace.origin.trace, span, name, called.begin, called.end, parent, attributes, called.failure)
 
 
 class TracedExecutors:

@@ -129,9 +129,9 @@ class Budgets:
         return [one for one in found if self._sees is None or await self._is_seen(self._sees, workflow, one)]
 
     async def _is_seen(self, sees: UsageAudience, workflow: str, some: Spenders) -> bool:
-        kin = (workflow, some.revision, some.owner, some.session, some.parent)
-        if kin not in self._seen:
-            self._seen[kin] = await sees.listed(
+        group = (workflow, some.revision, some.owner, some.session, some.parent)
+        if group not in self._seen:
+            self._seen[group] = await sees.listed(
                 Summary(
                     execution=some.dearest,
                     workflow=WorkflowId(workflow),
@@ -144,7 +144,7 @@ class Budgets:
                     owner=some.owner,
                 )
             )
-        return self._seen[kin]
+        return self._seen[group]
 
 
 async def budgets(
@@ -188,12 +188,12 @@ def narrowed(of: Iterable[str]) -> dict[Dimension, str]:
     """Parse filters such as `model:gpt-5`. Raises `UsageUnknown`."""
     found: dict[Dimension, str] = {}
     for one in of:
-        name, colon, wanted = one.partition(":")
+        name, colon, value = one.partition(":")
         if not colon or not _is_dimension(name):
             near = did_you_mean(name, DIMENSIONS)
             hint = f"{near} Write it as model:gpt-5; dimensions: {', '.join(DIMENSIONS)}.".strip()
             raise UsageUnknown(f"usage has no dimension {one[:80]!r}", hint=hint)
-        found[name] = wanted
+        found[name] = value
     return found
 
 
@@ -231,11 +231,11 @@ def csv_of(rows: Sequence[Mapping[str, object]]) -> str:
     formulas are escaped with an apostrophe."""
     if not rows:
         return ""
-    told = io.StringIO()
-    writer = csv.writer(told)
+    text = io.StringIO()
+    writer = csv.writer(text)
     writer.writerow(rows[0])
     writer.writerows([_cell(value) for value in row.values()] for row in rows)
-    return told.getvalue()
+    return text.getvalue()
 
 
 def _cell(value: object) -> object:

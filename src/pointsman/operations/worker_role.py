@@ -90,10 +90,10 @@ async def keep_leading(
 
 def first_of(several: BaseExceptionGroup[BaseException]) -> BaseException:
     """Return one exception that ended the leadership: one of several is enough to decide what to do."""
-    known, _ = several.split(PointsmanError)
-    while isinstance(known, BaseExceptionGroup):
-        known = known.exceptions[0]
-    return known if known is not None else several
+    expected, _ = several.split(PointsmanError)
+    while isinstance(expected, BaseExceptionGroup):
+        expected = expected.exceptions[0]
+    return expected if expected is not None else several
 
 
 async def _guard(leadership: Leadership) -> None:

@@ -85,8 +85,8 @@ def answered_by_address(api: FastAPI, method: str, path: str, why: HTTPException
         return HTTPException(HTTPStatus.NOT_FOUND, "there is nothing at this address")
     if method in allowed:
         return why
-    said = f"method {method[:20]!r} is not allowed at this address"
-    return HTTPException(HTTPStatus.METHOD_NOT_ALLOWED, said, {"allow": ", ".join(sorted(allowed))})
+    message = f"method {method[:20]!r} is not allowed at this address"
+    return HTTPException(HTTPStatus.METHOD_NOT_ALLOWED, message, {"allow": ", ".join(sorted(allowed))})
 
 
 def _is_at(route: Route, path: str) -> bool:
@@ -168,8 +168,8 @@ def make_application(
     `names`: host names that the server answers to; empty: every name, or the loopback names if the server is local.
     `observers` are called after every completed request.
     """
-    known = frozenset(name.lower() for name in names)
-    own = OWN_NAMES | known if server.is_local or known else None
+    extra_names = frozenset(name.lower() for name in names)
+    own = OWN_NAMES | extra_names if server.is_local or extra_names else None
     attended = ContextMiddleware(McpMiddleware(api(), server), server, body_bytes_max=body_bytes_max)
     gate = SecurityMiddleware(attended, names=own)
     return Requests(OpenAiErrorMiddleware(gate), counted(server.measuring), *observers)
@@ -208,9 +208,9 @@ def openapi_document() -> JsonObject:
 
 
 async def _refused(request: Request, why: Exception) -> JsonReply:
-    said = cast("PointsmanError", why)
-    await note_refusal(request, said.code)
-    return problems.refusal(said)
+    refusal = cast("PointsmanError", why)
+    await note_refusal(request, refusal.code)
+    return problems.refusal(refusal)
 
 
 async def _validation_reply(request: Request, why: Exception) -> JsonReply:
@@ -219,8 +219,8 @@ async def _validation_reply(request: Request, why: Exception) -> JsonReply:
 
 
 async def _http(request: Request, why: Exception) -> JsonReply:
-    said = answered_by_address(request.app, request.method, request.scope["path"], cast("HTTPException", why))
-    code, reply = http_refusal(said)
+    http_error = answered_by_address(request.app, request.method, request.scope["path"], cast("HTTPException", why))
+    code, reply = http_refusal(http_error)
     await note_refusal(request, code)
     return reply
 

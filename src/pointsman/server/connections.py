@@ -531,8 +531,8 @@ class Connection(HttpToolsProtocol):
         if why is PIPELINED:
             self._refused_behind = why  # The requests before it are answered first.
             return
-        asked = None if self._last is None or self._last.response_complete else self._last
-        is_next = asked is None or (asked is self._running and not asked.response_started and not self._in_head)
+        pending = None if self._last is None or self._last.response_complete else self._last
+        is_next = pending is None or (pending is self._running and not pending.response_started and not self._in_head)
         if is_next and (self._received or why is TOO_MANY):
             self._ours.write(_answer(why))
         self._disconnect()
@@ -610,16 +610,16 @@ def _answer(why: RefusalReason) -> bytes:
     return STATUS_LINE[why.status] + headers + b"\r\n" + bytes(reply.body)
 
 
-def connections_for(wanted: int) -> int:
-    """Return the number of connections that the limit of open files of the process allows, at most `wanted`."""
+def connections_for(connections: int) -> int:
+    """Return the number of connections that the limit of open files of the process allows, at most `connections`."""
     try:
         import resource  # Not on Windows.
     except ImportError:
-        return wanted
+        return connections
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if files == resource.RLIM_INFINITY:
-        return wanted
-    return max(1, min(wanted, files - max(RESERVED_FILES, files // 8)))
+        return connections
+    return max(1, min(connections, files - max(RESERVED_FILES, files // 8)))
 
 
 def bound(listener: socket.socket) -> None:

@@ -273,9 +273,9 @@ async def caller_of(request: Request) -> Caller:
 
     Raises `NotSignedIn`, `TooManyRequests`, `ProxyUnknown`, `IssuerUnreachable`, `Refused`.
     """
-    known = cast("Caller | None", request.scope["state"].get(CALLER))
-    if known is not None:
-        return known
+    recorded = cast("Caller | None", request.scope["state"].get(CALLER))
+    if recorded is not None:
+        return recorded
     server = server_of(request)
     caller = await _let_in(request, server, await BEARER(request), await LOGIN(request))
     request.scope["state"][CALLER] = caller

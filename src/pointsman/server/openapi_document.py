@@ -57,7 +57,7 @@ def document_of(api: FastAPI) -> Described:
         description=api.description,
         routes=api.routes,
         license_info=api.license_info,
-        tags=[{"name": name, "description": told} for name, told in TAGS.items()],
+        tags=[{"name": name, "description": description} for name, description in TAGS.items()],
         servers=[{"url": "/", "description": "This server."}],
     )
     schemas = cast("dict[str, Described]", made.setdefault("components", {}).setdefault("schemas", {}))
@@ -90,22 +90,24 @@ def _announce(operation: Described, route: APIRoute, method: str) -> None:
         operation["security"] = [{scheme.scheme_name: []} for scheme in CREDENTIALS]
     for parameter in operation.get("parameters", ()):
         _drop_null(parameter["schema"])
-    said = cast("dict[str, Described]", operation["responses"])
+    responses = cast("dict[str, Described]", operation["responses"])
     for status, code in BEFORE.items():
-        known = said.get(str(status))
-        if known is None and status not in (400, 403):
-            told = refusal_of(code)["description"]
-            said[str(status)] = {"$ref": f"#/components/responses/{code}", "description": told}
+        documented = responses.get(str(status))
+        if documented is None and status not in (400, 403):
+            description = refusal_of(code)["description"]
+            responses[str(status)] = {"$ref": f"#/components/responses/{code}", "description": description}
             continue
-        said[str(status)] = _announced(route, status, with_code(known or refusals(status)[status], status, code))
+        responses[str(status)] = _announced(
+            route, status, with_code(documented or refusals(status)[status], status, code)
+        )
     if method not in READING:
         for status in (413, 507):
-            said.setdefault(str(status), _announced(route, status, refusals(status)[status]))
+            responses.setdefault(str(status), _announced(route, status, refusals(status)[status]))
     if not operation.get("parameters") and "requestBody" not in operation:
-        said.pop("422", None)
+        responses.pop("422", None)
     if route.body_field is None:  # It parses the raw body itself, or ignores it.
-        said.pop("415", None)
-    operation["responses"] = dict(sorted(said.items()))
+        responses.pop("415", None)
+    operation["responses"] = dict(sorted(responses.items()))
 
 
 def _announced(route: APIRoute, status: int, refusal: Described) -> Described:
@@ -137,8 +139,8 @@ def _exemplify(content: Described, schemas: dict[str, Described]) -> None:
     schema: Described = content["schema"]
     options: list[Described] = [schema, *schema.get("anyOf", ())]
     for option in options:
-        named = schemas.get(str(option.get("$ref", "")).rpartition("/")[2])
-        shown = (named or option).get("examples")
+        component = schemas.get(str(option.get("$ref", "")).rpartition("/")[2])
+        shown = (component or option).get("examples")
         if shown:
             content["example"] = shown[0]
             return

@@ -104,14 +104,14 @@ def _with_request_values(declared: Dependant) -> Dependant:
     """Return the dependencies of an operation, without those that need only the request. The operation gets their
     values here: FastAPI would analyse each of them again for every request."""
     found = [one for one in declared.dependencies if isinstance(one.call, VerbDependency) or one.call in OF_REQUEST]
-    given = [(one.name, one.call) for one in found if one.name is not None and one.call is not None]
+    dependencies = [(one.name, one.call) for one in found if one.name is not None and one.call is not None]
     operation, name = declared.call, declared.request_param_name or "_request"
     assert operation is not None, "an operation has a function"
 
     @wraps(operation)
     async def call(**values: Any) -> Any:
         request = values[name] if declared.request_param_name else values.pop(name)
-        for one, value_of in given:
+        for one, value_of in dependencies:
             values[one] = await value_of(request)
         return await operation(**values)
 
@@ -121,12 +121,12 @@ def _with_request_values(declared: Dependant) -> Dependant:
 
 def order_by_path(operations: Iterable[ApiRoute]) -> None:
     """Set the `rivals` of each operation."""
-    known = [*operations]
-    samples = {one.path_format: PARAMETER.sub("x", one.path_format) for one in known}
-    for one in known:
+    operations_before = [*operations]
+    samples = {one.path_format: PARAMETER.sub("x", one.path_format) for one in operations_before}
+    for one in operations_before:
         one.rivals = tuple(
             other
-            for other in known
+            for other in operations_before
             if other.path_format != one.path_format
             and one.path_regex.match(samples[other.path_format])
             and not other.path_regex.match(samples[one.path_format])

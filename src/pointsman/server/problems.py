@@ -170,9 +170,9 @@ STATUS_OF: Final[dict[str, HTTPStatus]] = {code: status for status, codes in _BY
 
 def status_of(why: PointsmanError) -> HTTPStatus:
     """Return the HTTP status of an error."""
-    known = STATUS_OF.get(why.code)
-    if known is not None:
-        return known
+    status = STATUS_OF.get(why.code)
+    if status is not None:
+        return status
     match why:
         case CallerError():
             return HTTPStatus.BAD_REQUEST
@@ -216,7 +216,7 @@ def run_reply(view: ExecutionView) -> JsonReply:
     code = f"execution-{view['status']}" if why is None else why["code"]
     limited = code == RATE_LIMITED
     status = HTTPStatus.TOO_MANY_REQUESTS if limited else HTTPStatus.BAD_GATEWAY if errors else HTTPStatus.CONFLICT
-    said = f"the execution is {view['status']}" if why is None else why["message"]
+    message = f"the execution is {view['status']}" if why is None else why["message"]
     address = f"/api/workflows/executions/{view['executionId']}"
     hint = (
         f"POST {address}/retry continues from the failed step." if errors else f"GET {address} shows what it waits for."
@@ -225,7 +225,7 @@ def run_reply(view: ExecutionView) -> JsonReply:
     return problem(
         status,
         code,
-        said,
+        message,
         hint=hint,
         more=more,
     )
@@ -316,11 +316,11 @@ def validation_reply(why: RequestValidationError, request: Request) -> JsonReply
     """Return the problem document of a validation error."""
     errors, media_type = cast("_Errors", why.errors()), request.headers.get("content-type", "")
     if errors[0]["loc"] == ("body",) and errors[0]["type"] != "missing" and not is_json(media_type):
-        said = f"the body has the media type {media_type[:NAME_CHARS_MAX]!r}, but only JSON is accepted"
+        message = f"the body has the media type {media_type[:NAME_CHARS_MAX]!r}, but only JSON is accepted"
         return problem(
             HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
             "media-type-refused",
-            said if media_type else "the request has no `Content-Type` for its body",
+            message if media_type else "the request has no `Content-Type` for its body",
             hint=JSON_TOLD,
         )
     broken = next((error for error in errors if error["type"] == "json_invalid"), None)
@@ -344,8 +344,8 @@ def validation_reply(why: RequestValidationError, request: Request) -> JsonReply
 
 def _json_error_text(error: Mapping[str, object]) -> str:
     """Return the message and the position of a JSON syntax error."""
-    said = error.get("ctx")
-    why = str(cast("dict[str, object]", said).get("error", "")) if isinstance(said, dict) else ""
+    context = error.get("ctx")
+    why = str(cast("dict[str, object]", context).get("error", "")) if isinstance(context, dict) else ""
     return f"{why} at character {_location_of(error)[-1]}".strip()
 
 
@@ -354,7 +354,7 @@ def _field_problem(error: Mapping[str, object]) -> FieldProblem:
     return {"code": kind, "pointer": "/".join(map(str, place)), "message": _words(kind, place, str(error["msg"]))}
 
 
-def _words(kind: str, place: tuple[object, ...], said: str) -> str:
+def _words(kind: str, place: tuple[object, ...], message: str) -> str:
     """Return the message of an error; messages of pydantic meant for programmers are replaced."""
     name = repr(str(place[-1])[:NAME_CHARS_MAX])
     if kind == "missing":
@@ -363,7 +363,7 @@ def _words(kind: str, place: tuple[object, ...], said: str) -> str:
         return f"there is no field {name}"
     if kind in NO_OBJECT:
         return "it must be an object, {…}"
-    return said.removeprefix(RAISED)
+    return message.removeprefix(RAISED)
 
 
 def _hint(errors: _Errors, fields: Mapping[str, bool]) -> str:
@@ -372,9 +372,9 @@ def _hint(errors: _Errors, fields: Mapping[str, bool]) -> str:
     if not fields or not at_fault:
         return "/api/docs describes the parameters and the body of each operation."
     unknown = [str(_location_of(error)[-1]) for error in at_fault if error["type"] == "extra_forbidden"]
-    meant = [near for name in unknown[:1] for near in near_to(name, fields, most=1)]
+    suggestions = [near for name in unknown[:1] for near in near_to(name, fields, most=1)]
     takes = ", ".join(f"{name} (required)" if needed else name for name, needed in fields.items())
-    return f"{f'Did you mean {meant[0]!r}? ' if meant else ''}The body takes {takes}."
+    return f"{f'Did you mean {suggestions[0]!r}? ' if suggestions else ''}The body takes {takes}."
 
 
 def _location_of(error: Mapping[str, object]) -> tuple[object, ...]:

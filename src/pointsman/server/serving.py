@@ -38,7 +38,7 @@ WATCHDOG: Final = "WATCHDOG_USEC"
 WATCHDOG_PID: Final = "WATCHDOG_PID"
 
 
-def notify_service_manager(*said: str, environment: Mapping[str, str] | None = None) -> bool:
+def notify_service_manager(*messages: str, environment: Mapping[str, str] | None = None) -> bool:
     """Send lines such as `READY=1` to the service manager (systemd). False: there is no manager."""
     address = (os.environ if environment is None else environment).get(SOCKET, "")
     if not address.startswith(("/", "@")):
@@ -48,7 +48,7 @@ def notify_service_manager(*said: str, environment: Mapping[str, str] | None = N
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as out:
         try:
             out.connect(address)
-            out.sendall("\n".join(said).encode())
+            out.sendall("\n".join(messages).encode())
         except OSError:
             return False  # The manager is gone; the notification is optional.
     return True
@@ -59,8 +59,8 @@ def watched_every_s(environment: Mapping[str, str] | None = None) -> float | Non
     env = os.environ if environment is None else environment
     if env.get(WATCHDOG_PID, str(os.getpid())) != str(os.getpid()):
         return None
-    given = env.get(WATCHDOG, "")
-    return int(given) / 2_000_000 if given.isdecimal() and int(given) else None
+    interval = env.get(WATCHDOG, "")
+    return int(interval) / 2_000_000 if interval.isdecimal() and int(interval) else None
 
 
 @asynccontextmanager
@@ -143,7 +143,7 @@ class Server(uvicorn.Server):
         yield
 
 
-async def serve(app: Pointsman, *, settings: ServerSettings, standby: bool = False, said: ServerMessages) -> None:
+async def serve(app: Pointsman, *, settings: ServerSettings, standby: bool = False, messages: ServerMessages) -> None:
     """Serve an open installation and lead its store until a signal stops the server.
 
     With `standby` it serves while another process leads, and becomes the leader when that process is gone.
@@ -166,10 +166,10 @@ async def serve(app: Pointsman, *, settings: ServerSettings, standby: bool = Fal
     with listening(host, settings.port) as listener:
         server = Server(configured(application, settings), context.disconnect)
         try:
-            async with leading_store(app, lifecycle, said, standby=standby), watched():
+            async with leading_store(app, lifecycle, messages, standby=standby), watched():
                 with stopped_by_signals(server, lifecycle, hurry):
                     address = f"http://{shown_host(host)}:{listener.getsockname()[1]}"
-                    said.serving(address)
+                    messages.serving(address)
                     notify_service_manager("READY=1", f"STATUS=Serving {address}")
                     await server.serve(sockets=[listener])
                     await drain(app.runtime, patience=settings.drain.seconds, hurry=hurry)
@@ -217,7 +217,7 @@ def configured(application: ASGIApp, settings: ServerSettings = ServerSettings()
 
 @asynccontextmanager
 async def leading_store(
-    app: Pointsman, lifecycle: Lifecycle, said: ServerMessages, *, standby: bool
+    app: Pointsman, lifecycle: Lifecycle, messages: ServerMessages, *, standby: bool
 ) -> AsyncGenerator[None, None]:
     """Lead the store while the context is open: at once, or with `standby` as soon as no other process leads."""
     if app.store.read_only:
@@ -230,10 +230,10 @@ async def leading_store(
         lifecycle.leader = role
         if role == "here":
             if standby or leads.is_set():
-                said.leading()
+                messages.leading()
             leads.set()
 
-    work = keep_leading(app.context, wait=standby, tell=said.trouble, changed=changed)
+    work = keep_leading(app.context, wait=standby, tell=messages.trouble, changed=changed)
     async with asyncio.TaskGroup() as group:
         task = group.create_task(work)
         try:

@@ -240,10 +240,10 @@ class Settings(BaseModel):
             )
         return self if store is None else self.model_copy(update={"store": store})
 
-    def with_kept(self, kept: SecretSource) -> Settings:
+    def with_kept(self, secrets: SecretSource) -> Settings:
         """Return a copy that looks up secrets here if the settings do not have them."""
         found = self.model_copy()
-        found._kept = kept
+        found._kept = secrets
         return found
 
     def served_at(self, host: str | None, port: int | None) -> Settings:
@@ -291,15 +291,15 @@ class Settings(BaseModel):
         """Return the value of a secret from the environment, these settings or outside them, in this order; None if it
         does not exist. Raises the errors of `SecretSource.secret`."""
         env = os.environ if environment is None else environment
-        known = self.own_secrets.get(name)
-        own = env.get(f"{PREFIX}SECRET_{name}") or (known.value if known is not None else "")
+        secret = self.own_secrets.get(name)
+        own = env.get(f"{PREFIX}SECRET_{name}") or (secret.value if secret is not None else "")
         return own or (None if self._kept is None else self._kept.secret(name))
 
     def rule(self, name: str) -> SecretRule:
         """Return where documents may send a secret: the rule of these settings, else that of the store."""
-        known = self.own_secrets.get(name)
-        if known is not None and known.rule != SecretRule():
-            return known.rule
+        secret = self.own_secrets.get(name)
+        if secret is not None and secret.rule != SecretRule():
+            return secret.rule
         return SecretRule() if self._kept is None else self._kept.rule(name)
 
     def resolved(self, secret: str) -> str | None:

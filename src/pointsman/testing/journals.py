@@ -138,12 +138,12 @@ async def batch_of_rows_is_stored_whole_or_not_at_all(url: str) -> None:
 async def reading_includes_rows_appended_during_it(url: str) -> None:
     async with opened(url) as store:
         await store.journal.append(ONE, row_of(1))
-        seen: list[int] = []
+        numbers: list[int] = []
         async for row in store.journal.read(ONE):
-            seen.append(row.seq)
+            numbers.append(row.seq)
             if row.seq < 5:
                 await store.journal.append(ONE, row_of(row.seq + 1))
-        assert seen == [1, 2, 3, 4, 5]
+        assert numbers == [1, 2, 3, 4, 5]
 
 
 def nested(levels: int) -> Json:
@@ -277,9 +277,9 @@ async def all_rows_exist_after_reopening(url: str) -> None:
 
 async def closing_commits_pending_rows(url: str) -> None:
     async with opened(url) as store:
-        asked = [asyncio.ensure_future(store.journal.append(ONE, row_of(seq))) for seq in range(1, 51)]
+        appends = [asyncio.ensure_future(store.journal.append(ONE, row_of(seq))) for seq in range(1, 51)]
         await asyncio.sleep(0)
-    await asyncio.gather(*asked)
+    await asyncio.gather(*appends)
     async with opened(url) as store:
         assert await store.journal.last(ONE) == 50
 
@@ -299,12 +299,12 @@ async def acknowledged_rows_survive_a_killed_process(url: str) -> None:
     program = f"import asyncio, pointsman.testing.journals as j; asyncio.run(j.append_and_print({url!r}))"
     child = await asyncio.create_subprocess_exec(sys.executable, "-c", program, stdout=asyncio.subprocess.PIPE)
     assert child.stdout is not None
-    said = [await child.stdout.readline() for _ in range(ACKNOWLEDGED_MIN)]
+    lines = [await child.stdout.readline() for _ in range(ACKNOWLEDGED_MIN)]
     child.kill()
-    said += (await child.stdout.read()).splitlines(keepends=True)
+    lines += (await child.stdout.read()).splitlines(keepends=True)
     await child.wait()
     acknowledged: dict[ExecutionId, int] = {}
-    for line in said:
+    for line in lines:
         if line.endswith(b"\n"):
             execution, seq = line.decode().split()
             acknowledged[ExecutionId(execution)] = int(seq)
@@ -440,7 +440,7 @@ async def removal_deletes_one_execution_and_no_other(url: str) -> None:
                 await store.journal.append(execution, row_of(seq, {"text": large, "only": f"{execution}" * 20_000}))
             await store.effects.record(execution, "write#1", 1, large)
             await store.executions.put(ended_summary(execution))
-        kept = await rows_in(store.journal, other)
+        remaining = await rows_in(store.journal, other)
         assert await refused(store.removal.remove(one, at=2), JournalMoved)
         assert len(await rows_in(store.journal, one)) == 3
         assert await store.removal.remove(one, at=3)
@@ -448,11 +448,11 @@ async def removal_deletes_one_execution_and_no_other(url: str) -> None:
         assert await rows_in(store.journal, one) == []
         assert await store.journal.last(one) == 0
         assert await store.effects.recorded(one, "write#1") == {}
-        assert await rows_in(store.journal, other) == kept
+        assert await rows_in(store.journal, other) == remaining
         assert await store.effects.recorded(other, "write#1") == {1: large}
         await store.removal.sweep()
         await store.removal.compact()
-        assert await rows_in(store.journal, other) == kept
+        assert await rows_in(store.journal, other) == remaining
         assert await store.verify() == []
 
 

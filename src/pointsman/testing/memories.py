@@ -375,12 +375,12 @@ async def value_written_without_history_has_no_author(url: str) -> None:
         await memory.change(traced_change("append", 1, key="log", at=1.0))
         await memory.change(traced_change("append", 2, key="log", at=2.0))
         await memory.change(traced_change("set", ["x", "y"], key="log", at=3.0, by=None))
-        told = [(one.value, one.by) for one in await history(store, "log")]
-        assert told == [(["x", "y"], None)], "nothing is told of a list that is lost"
+        authors = [(one.value, one.by) for one in await history(store, "log")]
+        assert authors == [(["x", "y"], None)], "nothing is told of a list that is lost"
         await memory.change(traced_change("append", "z", key="log", at=4.0))
         await memory.change(traced_change("set", "short", at=4.0))
-        told = [(one.value, one.by) for one in await history(store, "log")]
-        assert told == [(["x", "y", "z"], ANN), (["x", "y"], None)]
+        authors = [(one.value, one.by) for one in await history(store, "log")]
+        assert authors == [(["x", "y", "z"], ANN), (["x", "y"], None)]
         assert [(one.number, one.value, one.by) for one in await history(store)] == [
             (2, "short", ANN),
             (1, "from before", None),
@@ -393,10 +393,10 @@ async def history_names_each_concurrent_writer(url: str) -> None:
             traced_change("set", number, by=ChangeAuthor(person=f"{number}"), earlier=50) for number in range(40)
         )
         await asyncio.gather(*(store.memory.change(one) for one in written))
-        told = await history(store)
-        assert [one.number for one in told] == [*range(40, 0, -1)]
-        assert sorted(one.value for one in told if isinstance(one.value, int)) == [*range(40)]
-        assert [one.by.person for one in told if one.by] == [f"{one.value}" for one in told]
+        versions = await history(store)
+        assert [one.number for one in versions] == [*range(40, 0, -1)]
+        assert sorted(one.value for one in versions if isinstance(one.value, int)) == [*range(40)]
+        assert [one.by.person for one in versions if one.by] == [f"{one.value}" for one in versions]
 
 
 RECALLING_RULES: Final[list[Rule]] = [
@@ -504,8 +504,8 @@ async def vectors_of_another_length_are_refused(url: str) -> None:
         assert await refused(
             store.vectors.place("user", "ann", EMBEDDER, [Embedding("b", one.mark, (1.0, 0.0))]), VectorsDiffer
         )
-        asked = store.vectors.nearest("user", "ann", EMBEDDER, (1.0, 0.0), limit=1, within="", at=NOW)
-        assert await refused(asked, VectorsDiffer)
+        query = store.vectors.nearest("user", "ann", EMBEDDER, (1.0, 0.0), limit=1, within="", at=NOW)
+        assert await refused(query, VectorsDiffer)
         await store.vectors.place("user", "ann", EMBEDDER, [Embedding("b", one.mark, ())])
         assert await near_texts(store) == ["a tea 1.00"], "of `b` it cannot be said"
         assert await place_vectors(store) == []

@@ -296,15 +296,15 @@ class Simulation:
         if self.state.ended or self.state.status == "interrupted":
             asks = self.state.limits.escalation_gate if self.state.awaits_escalation else None
             return self._delivered() or (self._answered(asks) if asks is not None else None) or self.at_rest()
-        owed: list[Callable[[], Report | None]] = []
-        owed += [lambda command=command: self._worked(command) for command in self.asked.work.values()]
-        owed += [lambda command=command: self._child_ended(command) for command in self.asked.children.values()]
-        owed += [lambda step=step: self._answered(step) for step in self.asked.gates]
+        choices: list[Callable[[], Report | None]] = []
+        choices += [lambda command=command: self._worked(command) for command in self.asked.work.values()]
+        choices += [lambda command=command: self._child_ended(command) for command in self.asked.children.values()]
+        choices += [lambda step=step: self._answered(step) for step in self.asked.gates]
         if self.state.status == "running":
-            owed += [lambda step=step: self._offered(step) for step in self.state.steps_without_worker]
-        owed += [self._delivered]
-        self.random.shuffle(owed)
-        for ask in owed:
+            choices += [lambda step=step: self._offered(step) for step in self.state.steps_without_worker]
+        choices += [self._delivered]
+        self.random.shuffle(choices)
+        for ask in choices:
             report = ask()
             if report is not None:
                 return report
@@ -345,8 +345,8 @@ class Simulation:
 
     def _early(self) -> Report | None:
         """Send an event to this execution before or while steps wait for it."""
-        kept = {event.name for event in self.state.events.buffered.values()}
-        names = [name for name in self.names if name not in kept]
+        buffered = {event.name for event in self.state.events.buffered.values()}
+        names = [name for name in self.names if name not in buffered]
         if not names:
             return None
         name = self.random.choice(names)
@@ -369,15 +369,15 @@ class Simulation:
         return chance > 0 and self.random.random() < chance
 
     def _disturb(self) -> None:
-        known = [r for r in self.reports if isinstance(r, ONCE) or (isinstance(r, EventReceived) and r.key)]
-        if known and self._happens(self.chance_of_duplicate):
-            self._must_decide_nothing(self.random.choice(known))
+        repeatable = [r for r in self.reports if isinstance(r, ONCE) or (isinstance(r, EventReceived) and r.key)]
+        if repeatable and self._happens(self.chance_of_duplicate):
+            self._must_decide_nothing(self.random.choice(repeatable))
         if self._happens(self.chance_of_zombie):
             steps = [(at.step, at.attempt) for at in self.state.steps.values()]
             over = [r for r in self.reports if isinstance(r, WorkDone | WorkFailed | ChildEnded)]
-            known = [(r.step, r.attempt) for r in over if not (isinstance(r, ChildEnded) and r.call)]
-            if steps or known:
-                step, attempt = self.random.choice([(step, attempt - 1) for step, attempt in steps] + known)
+            repeatable = [(r.step, r.attempt) for r in over if not (isinstance(r, ChildEnded) and r.call)]
+            if steps or repeatable:
+                step, attempt = self.random.choice([(step, attempt - 1) for step, attempt in steps] + repeatable)
                 self._must_decide_nothing(WorkDone(step=step, attempt=attempt, result=GHOST))
 
     def _must_decide_nothing(self, stale: Report) -> None:
@@ -413,14 +413,14 @@ class Simulation:
                 raise LawBroken(f"the gate of {at.step} shows {at.gate.values} of {at.gate.editable}, not the data")
         if not are_alike(again, self.state) and describe(again) != describe(self.state):
             raise LawBroken(f"folding the rows gives another state:\n{differences(again, self.state)}")
-        owed = PendingCommands()
+        pending = PendingCommands()
         for command in outstanding(self.plan, self.state):
-            owed.take(command)
+            pending.take(command)
         open_ = {at.step for at in self.state.steps.values() if at.gate is not None}
         self.asked.gates = {step: None for step in self.asked.gates if step in open_}  # nobody tells people
         stopped = self.state.ended or self.state.status == "interrupted"
-        if owed.orders != self.asked.orders or (owed != self.asked and not stopped):
-            raise LawBroken(f"outstanding is {owed}, asked and not answered is {self.asked}")
+        if pending.orders != self.asked.orders or (pending != self.asked and not stopped):
+            raise LawBroken(f"outstanding is {pending}, asked and not answered is {self.asked}")
 
 
 _rows: Final = msgspec.json.Decoder(Row)
@@ -470,58 +470,58 @@ def describe(state: ExecutionState) -> dict[str, Description]:
     return found
 
 
-def _plain(value: object, told: Told, *, inside: bool = True) -> Description:
+def _plain(value: object, memo: Told, *, inside: bool = True) -> Description:
     """`inside`: steps, scopes and parallels are named where they are referred to, and described in full once.
 
-    `told`: lists described before, so that a list nested twice in itself at many levels stays cheap.
+    `memo`: lists described before, so that a list nested twice in itself at many levels stays cheap.
     """
     # Simulations compare states after every row: most values are of one of these two types.
     if type(value) in AS_IT_IS:
         return cast("Description", value)
     if type(value) is dict:
-        return _sorted(cast("dict[object, object]", value), told)
+        return _sorted(cast("dict[object, object]", value), memo)
     match value:
         case str():
             return value
         case Data():
-            return _plain(value.root, told)
+            return _plain(value.root, memo)
         case StepState() | ScopeState() | ParallelFrame() if inside:
             return f"{type(value).__name__} {value.step if not isinstance(value, ScopeState) else value.key}"
         case Mapping():
-            return _sorted(cast("Mapping[object, object]", value), told)
+            return _sorted(cast("Mapping[object, object]", value), memo)
         case list() | tuple():
-            return _listed(cast("Sequence[object]", value), told)
+            return _listed(cast("Sequence[object]", value), memo)
         case set() | frozenset():
             return [*sorted(str(one) for one in cast("set[object]", value))]
         case Struct():
-            return {name: _full(getattr(value, name), told) for name in value.__struct_fields__ if name not in NOT_KEPT}
+            return {name: _full(getattr(value, name), memo) for name in value.__struct_fields__ if name not in NOT_KEPT}
         case _ if is_dataclass(value):
-            return {one.name: _full(getattr(value, one.name), told) for one in fields(value)}
+            return {one.name: _full(getattr(value, one.name), memo) for one in fields(value)}
         case _:
             return str(value)
 
 
-def _listed(values: Sequence[object], told: Told) -> Description:
-    known = told.get(id(values))
-    if known is None:
-        known = told[id(values)] = [_plain(one, told) for one in values]
-    return known
+def _listed(values: Sequence[object], memo: Told) -> Description:
+    description = memo.get(id(values))
+    if description is None:
+        description = memo[id(values)] = [_plain(one, memo) for one in values]
+    return description
 
 
-def _full(value: object, told: Told) -> Description:
+def _full(value: object, memo: Told) -> Description:
     """Return a field of the state; the tables of steps, scopes and parallels are described in full."""
     match value:
         case dict():
-            return _sorted(cast("dict[object, object]", value), told, inside=False)
+            return _sorted(cast("dict[object, object]", value), memo, inside=False)
         case list():
-            return [_plain(one, told, inside=False) for one in cast("list[object]", value)]
+            return [_plain(one, memo, inside=False) for one in cast("list[object]", value)]
         case _:
-            return _plain(value, told)
+            return _plain(value, memo)
 
 
-def _sorted(table: Mapping[object, object], told: Told, *, inside: bool = True) -> Description:
+def _sorted(table: Mapping[object, object], memo: Told, *, inside: bool = True) -> Description:
     pairs = sorted(table.items(), key=lambda item: str(item[0]))
-    return {str(key): _plain(one, told, inside=inside) for key, one in pairs}
+    return {str(key): _plain(one, memo, inside=inside) for key, one in pairs}
 
 
 def are_alike(one: ExecutionState, other: ExecutionState) -> bool:
@@ -533,7 +533,7 @@ def are_alike(one: ExecutionState, other: ExecutionState) -> bool:
     return _structs_alike(one, other, set())
 
 
-def _alike(one: Any, other: Any, seen: Pairs, *, inside: bool = True) -> bool:
+def _alike(one: Any, other: Any, pairs: Pairs, *, inside: bool = True) -> bool:
     """Compare two values that are not the same object."""
     kind = one.__class__
     if kind in AS_IT_IS:
@@ -542,60 +542,60 @@ def _alike(one: Any, other: Any, seen: Pairs, *, inside: bool = True) -> bool:
         return False
     if kind is Write:
         same = one.path == other.path and one.reduce == other.reduce and one.whole == other.whole
-        return same and (one.value is other.value or _alike(one.value, other.value, seen))
+        return same and (one.value is other.value or _alike(one.value, other.value, pairs))
     if kind in FLAT:
         return one == other
     if kind is dict:
-        return _tables_alike(one, other, seen, inside=True)
+        return _tables_alike(one, other, pairs, inside=True)
     if kind is Data:
-        return one.root is other.root or _alike(one.root, other.root, seen)
+        return one.root is other.root or _alike(one.root, other.root, pairs)
     if issubclass(kind, list | tuple):
-        return _lists_alike(one, other, seen, inside=True)
+        return _lists_alike(one, other, pairs, inside=True)
     if inside and issubclass(kind, StepState | ScopeState | ParallelFrame):
         return _plain(one, {}) == _plain(other, {})
     if issubclass(kind, Struct):
-        return _structs_alike(one, other, seen)
+        return _structs_alike(one, other, pairs)
     return one == other
 
 
-def _structs_alike(one: Struct, other: Struct, seen: Pairs) -> bool:
+def _structs_alike(one: Struct, other: Struct, pairs: Pairs) -> bool:
     """Tables and lists in fields hold steps, scopes and parallels in full."""
     for name in one.__struct_fields__:
-        mine, others = getattr(one, name), getattr(other, name)
-        if mine is others or name in NOT_COMPARED:
+        value, others = getattr(one, name), getattr(other, name)
+        if value is others or name in NOT_COMPARED:
             continue
-        kinds: Any = type(mine), type(others)
+        kinds: Any = type(value), type(others)
         if kinds == (dict, dict):
-            alike = _tables_alike(mine, others, seen, inside=False)
+            alike = _tables_alike(value, others, pairs, inside=False)
         elif kinds == (list, list):
-            alike = _lists_alike(mine, others, seen, inside=False)
+            alike = _lists_alike(value, others, pairs, inside=False)
         else:
-            alike = _alike(mine, others, seen)
+            alike = _alike(value, others, pairs)
         if not alike:
             return False
     return True
 
 
-def _tables_alike(one: dict[object, object], other: dict[object, object], seen: Pairs, *, inside: bool) -> bool:
+def _tables_alike(one: dict[object, object], other: dict[object, object], pairs: Pairs, *, inside: bool) -> bool:
     if one.keys() != other.keys():
         return False
-    for key, mine in one.items():
+    for key, value in one.items():
         others = other[key]
-        if mine is not others and not _alike(mine, others, seen, inside=inside):
+        if value is not others and not _alike(value, others, pairs, inside=inside):
             return False
     return True
 
 
-def _lists_alike(one: Sequence[object], other: Sequence[object], seen: Pairs, *, inside: bool) -> bool:
+def _lists_alike(one: Sequence[object], other: Sequence[object], pairs: Pairs, *, inside: bool) -> bool:
     """Skip pairs that were compared before, so that shared nested lists stay cheap."""
     pair = (id(one), id(other))
-    if pair in seen:
+    if pair in pairs:
         return True
-    seen.add(pair)
+    pairs.add(pair)
     if len(one) != len(other):
         return False
-    for mine, others in zip(one, other, strict=True):
-        if mine is not others and not _alike(mine, others, seen, inside=inside):
+    for value, others in zip(one, other, strict=True):
+        if value is not others and not _alike(value, others, pairs, inside=inside):
             return False
     return True
 

@@ -188,15 +188,15 @@ async def last_turn_of_each_session_is_found(url: str) -> None:
 
 
 async def list_without_trials_excludes_partial_runs(url: str) -> None:
-    named = [*map(ExecutionId, ("try-001", "exec-002", "try-003", "tryst-004", "exec-try-005", "try"))]
+    names = [*map(ExecutionId, ("try-001", "exec-002", "try-003", "tryst-004", "exec-try-005", "try"))]
     async with opened(url) as store:
-        for number, name in enumerate(named, start=1):
+        for number, name in enumerate(names, start=1):
             await store.executions.put(replace(summary_of(number), execution=name, started=Instant(number)))
 
         async def found(query: ExecutionQuery) -> list[str]:
             return [one.execution for one in await store.executions.list(query)]
 
-        assert await found(ExecutionQuery()) == [*reversed(named)]
+        assert await found(ExecutionQuery()) == [*reversed(names)]
         assert await found(without := ExecutionQuery(trials=False)) == ["try", "exec-try-005", "tryst-004", "exec-002"]
         assert await found(replace(without, limit=4)) == await found(without), "they take nobody's place on a page"
         assert await found(replace(without, workflow=DESK)) == ["exec-try-005"]
@@ -263,8 +263,8 @@ async def inbox_lists_open_gates_of_a_person(url: str) -> None:
         for number, gates in ((1, (anyone,)), (2, (voted,)), (3, (grouped,))):
             await store.executions.put(replace(summary_of(number, "waiting"), gates=gates))
 
-        async def seen(**asked: object) -> list[str]:
-            query = msgspec.convert(asked, InboxQuery)
+        async def seen(**filters: object) -> list[str]:
+            query = msgspec.convert(filters, InboxQuery)
             return [entry.gate for entry in await store.executions.inbox(query)]
 
         assert await store.executions.inbox() == [grouped, voted, anyone]
@@ -350,16 +350,16 @@ async def deleted_workflow_is_unlisted_but_readable_by_revision(url: str) -> Non
 
 async def list_of_workflows_contains_description_and_tags(url: str) -> None:
     async with opened(url) as store:
-        said: JsonObject = {
+        fields: JsonObject = {
             "description": {"en": "Mail \u2709", "de": "Post"},
             "tags": ["mail", "daily"],
             "enabled": False,
         }
-        await store.workflows.save(replace(draft_of("one"), native={"id": "desk", "name": {"de": "Pult"}, **said}))
+        await store.workflows.save(replace(draft_of("one"), native={"id": "desk", "name": {"de": "Pult"}, **fields}))
         await store.workflows.save(draft_of("else", name=WorkflowId("aside")))
         aside, desk = await store.workflows.list()
         assert (aside.description, aside.tags, aside.enabled, aside.names) == (None, (), True, None)
-        assert (desk.description, desk.tags, desk.names) == (said["description"], ("mail", "daily"), {"de": "Pult"})
+        assert (desk.description, desk.tags, desk.names) == (fields["description"], ("mail", "daily"), {"de": "Pult"})
         assert (desk.enabled, await store.workflows.list(DESK)) == (False, [desk])
 
 
@@ -423,8 +423,8 @@ async def effects_are_stored_with_their_row_or_not_at_all(url: str) -> None:
         await store.journal.append(ONE, row_of(2), row_of(3), effects=again)
         assert await store.effects.recorded(ONE, "write#1") == {1: "paid", 2: large, 3: None}
         others = [ExecutionId(f"exec-{number}") for number in range(20)]
-        mine = [EffectRecord("write#1", 1, large)]
-        await asyncio.gather(*(store.journal.append(one, row_of(1), effects=mine) for one in others))
+        effects = [EffectRecord("write#1", 1, large)]
+        await asyncio.gather(*(store.journal.append(one, row_of(1), effects=effects) for one in others))
         for one in others:
             assert await store.effects.recorded(one, "write#1") == {1: large}
 
@@ -465,11 +465,11 @@ async def one_of_many_concurrent_writers_changes_an_entry(url: str) -> None:
     async with opened(url) as store:
         version = await store.entries.put("schedule", "a", "begin")
         puts = [refused(store.entries.put("schedule", "a", n, after=version), EntryMoved) for n in range(20)]
-        told = await asyncio.gather(*puts)
-        assert told.count(False) == 1
+        outcomes = await asyncio.gather(*puts)
+        assert outcomes.count(False) == 1
         found = await store.entries.find("schedule", "a")
         assert found is not None
-        assert found.value == told.index(False)
+        assert found.value == outcomes.index(False)
 
 
 async def equal_blobs_are_stored_once(url: str) -> None:
@@ -532,16 +532,16 @@ async def usage_sums_equal_the_records(url: str) -> None:
         UsageQuery(by=("day",), until=DAYS[1], of={"model": "größe"}),
         UsageQuery(by=("key",), since=DAYS[1], until=DAYS[1], of={"workflow": "desk", "node": "a"}),
     ]
-    known: dict[tuple[str, str], UsageRecord] = {}
+    latest: dict[tuple[str, str], UsageRecord] = {}
     async with opened(url) as store:
         for _ in range(6):
             for _ in range(12):
                 one = random_usage_record(chance)
                 await store.usage.put(one)
-                known[one.day, one.execution] = one
+                latest[one.day, one.execution] = one
             for query in queries:
-                wanted = sorted_sums(added_up(known.values(), query))
-                assert sorted_sums(await store.usage.sums(query)) == wanted, query
+                expected = sorted_sums(added_up(latest.values(), query))
+                assert sorted_sums(await store.usage.sums(query)) == expected, query
             assert await store.verify() == []
 
 
@@ -616,7 +616,7 @@ async def period_filters_only_ended_executions(url: str) -> None:
         for number in range(6):
             await store.executions.put(desk(number, 10, status="waiting" if number == 0 else "failed"))
 
-        async def told(since: float | None, until: float | None) -> int:
+        async def count_of(since: float | None, until: float | None) -> int:
             found = await store.executions.spending(
                 replace(
                     TOKENS,
@@ -626,7 +626,12 @@ async def period_filters_only_ended_executions(url: str) -> None:
             )
             return sum(one.executions for one in found)
 
-        assert [await told(2, 4), await told(None, 2), await told(5, None), await told(9, None)] == [3, 2, 2, 1]
+        assert [
+            await count_of(2, 4),
+            await count_of(None, 2),
+            await count_of(5, None),
+            await count_of(9, None),
+        ] == [3, 2, 2, 1]
 
 
 async def spending_is_grouped_by_visibility(url: str) -> None:
@@ -643,8 +648,8 @@ async def spending_is_grouped_by_visibility(url: str) -> None:
         ):
             await store.executions.put(desk(number, number * 20, **more))
         found = await store.executions.spending(replace(TOKENS, apart=True))
-        told = {(one.revision, one.owner, one.session, one.parent): (one.executions, one.highest) for one in found}
-        assert told == {
+        groups = {(one.revision, one.owner, one.session, one.parent): (one.executions, one.highest) for one in found}
+        assert groups == {
             (1, "ann", None, None): (2, 20),
             (1, "bob", None, None): (1, 40),
             (1, "bob", "talk", None): (1, 60),

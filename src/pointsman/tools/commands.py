@@ -86,8 +86,8 @@ class CommandDescription(BaseModel):
             raise ValueError('`stdin` must be one placeholder: "{name}"')
         if constant := next((one for one in self.argv if isinstance(one, tuple) and not placeholder_names(one)), None):
             raise ValueError(f"{[*constant]!r}: a list inside `argv` must contain a placeholder")
-        known = self.parameters.get("properties")
-        if isinstance(known, dict) and (unknown := {*self.places} - {*cast("dict[str, object]", known)}):
+        properties = self.parameters.get("properties")
+        if isinstance(properties, dict) and (unknown := {*self.places} - {*cast("dict[str, object]", properties)}):
             raise ValueError(f"`parameters` does not describe {', '.join(sorted(unknown))}")
         return self
 
@@ -230,13 +230,13 @@ class CommandTool:
         `SandboxFailed`."""
         described = self._described
         job = self._job(filled(described, arguments))
-        given = standard_input(described, arguments)
+        stdin = standard_input(described, arguments)
         box = await asyncio.to_thread(sandbox_for, job, self._box)
         if not os.access(described.program, os.X_OK):
             hint = f"Install it, or correct `commands.{self.name}.argv` in the settings."
             raise _failed("command-missing", f"the program {described.program!r} does not exist", hint=hint)
         try:
-            ended = await bounded(box, job, given)
+            ended = await bounded(box, job, stdin)
         except TookTooLong:
             message = f"the command {self.name!r} did not end within {job.bounds.seconds:g} s"
             hint = f"Request less, or raise `commands.{self.name}.timeout` in the settings."
@@ -273,12 +273,12 @@ class CommandTool:
 
 
 def _how(ended: ProcessResult) -> str:
-    said = tail((ended.errors.strip() or ended.output.strip()).decode(errors="replace"), SAID_CHARS_MAX)
+    output = tail((ended.errors.strip() or ended.output.strip()).decode(errors="replace"), SAID_CHARS_MAX)
     if ended.code < 0:
         how = f"was ended by {_signal(-ended.code)}"
     else:
         how = f"ended with {ended.code}"
-    return f"{how}: {said}" if said else how
+    return f"{how}: {output}" if output else how
 
 
 def _signal(number: int) -> str:

@@ -155,8 +155,8 @@ class SendEmailTool:
         return found
 
 
-def _addresses(said: Json) -> list[str]:
-    listed = said if isinstance(said, list) else [] if said is None else [said]
+def _addresses(value: Json) -> list[str]:
+    listed = value if isinstance(value, list) else [] if value is None else [value]
     return [*dict.fromkeys(address_of(str(one)) for one in listed)]
 
 
@@ -223,8 +223,8 @@ def address_of(text: str) -> str:
 
 def sender_of(text: str) -> Address:
     """Parse `Name <address>` or an address alone. Raises `AddressWrong`."""
-    named = _NAMED.fullmatch(text)
-    name, address = (named[1].strip('"'), named[2]) if named else ("", text)
+    parts = _NAMED.fullmatch(text)
+    name, address = (parts[1].strip('"'), parts[2]) if parts else ("", text)
     return Address(line_of(name, "the name"), addr_spec=address_of(address))
 
 
@@ -258,16 +258,16 @@ _BLANKS: Final = re.compile(r"\n{3,}")
 def plain_letter(text: str) -> str:
     """Return the text as plain text, without Markdown and leading headers."""
     lines = text.replace("\r\n", "\n").replace("\r", "\n").strip("\n").split("\n")
-    kept: list[str] = []
+    plain_lines: list[str] = []
     fenced = False
     for line in _without_headers(lines):
         if _FENCE.match(line):
             fenced = not fenced
         elif fenced:
-            kept.append(line)
+            plain_lines.append(line)
         elif not (_RULE.fullmatch(line) or ("|" in line and _TABLE_RULE.fullmatch(line))):
-            kept.append(_line(line))
-    return _BLANKS.sub("\n\n", "\n".join(line.rstrip() for line in kept)).strip()
+            plain_lines.append(_line(line))
+    return _BLANKS.sub("\n\n", "\n".join(line.rstrip() for line in plain_lines)).strip()
 
 
 def _without_headers(lines: list[str]) -> list[str]:
@@ -280,12 +280,12 @@ def _without_headers(lines: list[str]) -> list[str]:
 
 def _line(line: str) -> str:
     heading = _HEADING.fullmatch(line)
-    said = heading[1] if heading else _BULLET.sub(r"\1- ", line, count=1) if _BULLET.match(line) else line
-    said = said.removeprefix("> ") if said.startswith(">") else said
-    said = _LINK.sub(_linked, _IMAGE.sub(r"\1", said))
-    said = _CODE.sub(r"\1", _SOFT.sub(r"\2", _STRONG.sub(r"\2", said)))
-    bare = _PLACE.sub("", said)
-    if bare != said:
+    content = heading[1] if heading else _BULLET.sub(r"\1- ", line, count=1) if _BULLET.match(line) else line
+    content = content.removeprefix("> ") if content.startswith(">") else content
+    content = _LINK.sub(_linked, _IMAGE.sub(r"\1", content))
+    content = _CODE.sub(r"\1", _SOFT.sub(r"\2", _STRONG.sub(r"\2", content)))
+    bare = _PLACE.sub("", content)
+    if bare != content:
         bare = re.sub(r" +([,.;:!?])", r"\1", re.sub(r"(?<=\S) {2,}", " ", bare))
     return _ESCAPED.sub(r"\1", bare)
 
@@ -348,7 +348,7 @@ async def _handed_in(
         local_hostname="localhost",
     )
     answers = cast("dict[str, tuple[int, str]]", refused)
-    return {address: head(f"{code} {said}", SAID_CHARS_MAX) for address, (code, said) in answers.items()}
+    return {address: head(f"{code} {reply}", SAID_CHARS_MAX) for address, (code, reply) in answers.items()}
 
 
 def _tls_context(settings: MailSettings) -> ssl.SSLContext:
@@ -359,12 +359,12 @@ def _tls_context(settings: MailSettings) -> ssl.SSLContext:
         raise _failed("mail-unreachable", message, hint="See [mail] in the settings: `certificates`.") from why
 
 
-def _refused(where: str, code: int, said: str) -> ToolFailed:
+def _refused(where: str, code: int, reply: str) -> ToolFailed:
     """Return the failure of an SMTP code: 4xx can be retried, 5xx cannot."""
     later = 400 <= code < 500
     return _failed(
         "mail-deferred" if later else "mail-refused",
-        head(f"{where} answered {code}: {said}", SAID_CHARS_MAX * 2),
+        head(f"{where} answered {code}: {reply}", SAID_CHARS_MAX * 2),
         retryable=later,
     )
 

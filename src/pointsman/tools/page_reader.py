@@ -69,8 +69,8 @@ def main() -> None:
     """Run with the arguments: charset or empty, `whole` or `main`, seconds, bytes of memory."""
     charset, part, seconds, memory_bytes = sys.argv[1:5]
     bound(int(seconds), int(memory_bytes))
-    said = read(sys.stdin.buffer.read(), charset, whole=part == "whole")
-    sys.stdout.buffer.write(json.dumps(said).encode())
+    page = read(sys.stdin.buffer.read(), charset, whole=part == "whole")
+    sys.stdout.buffer.write(json.dumps(page).encode())
 
 
 if __name__ == "__main__":

@@ -161,7 +161,7 @@ async def _read_html(answer: HttpResponse, charset: str, part: str) -> WebPage:
     )
     try:
         async with asyncio.timeout(SECONDS):
-            said = await _exchanged(process, answer.body)
+            output = await _exchanged(process, answer.body)
             code = await process.wait()
     except TimeoutError:
         raise _unreadable(answer, f"its text could not be extracted within {SECONDS} s") from None
@@ -172,7 +172,7 @@ async def _read_html(answer: HttpResponse, charset: str, part: str) -> WebPage:
     if code != 0:
         raise _unreadable(answer, "its text cannot be found")
     try:
-        return msgspec.json.decode(said, type=WebPage)
+        return msgspec.json.decode(output, type=WebPage)
     except msgspec.MsgspecError:
         raise _unreadable(answer, "its text cannot be found") from None
 
@@ -186,12 +186,12 @@ async def _exchanged(process: asyncio.subprocess.Process, body: bytes) -> bytes:
         process.stdin.close()
     except (BrokenPipeError, ConnectionResetError):
         pass  # The process has ended; its exit code reports why.
-    said = bytearray()
+    output = bytearray()
     while part := await process.stdout.read(65_536):
-        said += part
-        if len(said) > SAID_BYTES_MAX:
+        output += part
+        if len(output) > SAID_BYTES_MAX:
             process.kill()
-    return bytes(said)
+    return bytes(output)
 
 
 def _kind_of(answer: HttpResponse) -> tuple[str, str]:
@@ -204,8 +204,8 @@ def _kind_of(answer: HttpResponse) -> tuple[str, str]:
             charset = value.strip().strip("\"'")
     try:
         # Some codecs are not charsets but convert text to text.
-        known = codecs.lookup(charset) if charset.isascii() and "\0" not in charset else None
-        charset = known.name if known is not None and known.name not in NO_CHARSETS else ""
+        codec = codecs.lookup(charset) if charset.isascii() and "\0" not in charset else None
+        charset = codec.name if codec is not None and codec.name not in NO_CHARSETS else ""
     except LookupError:
         charset = ""
     return kind.strip().lower(), charset

@@ -173,8 +173,8 @@ class ToolRegistry:
         tool = self._found(name)
         if tool is None:
             return None
-        known: list[Json] = [self.origin(name), type(tool).__qualname__, msgspec.to_builtins(tool.spec)]
-        return [*known, tool.version] if isinstance(tool, FunctionTool) else known
+        parts: list[Json] = [self.origin(name), type(tool).__qualname__, msgspec.to_builtins(tool.spec)]
+        return [*parts, tool.version] if isinstance(tool, FunctionTool) else parts
 
     def find(self, name: str) -> ToolSpec | None:
         """Return the description of a tool for models. Raises `ToolNotLoaded` if a package's tool cannot be loaded."""
@@ -242,11 +242,11 @@ class ToolRegistry:
         return {plugin.name: plugin for plugin in entry_points(group=GROUP)}
 
     def _found(self, name: str) -> Tool | None:
-        known = self._scripted.get(name) or self._tools.get(name)
-        if known is None and (plugin := self._plugins.get(name)) is not None:
-            known = _load(plugin)
-            self.add(known, origin="plugin")
-        return known or self._builtin.get(name) or self._stood_in_for(name)
+        tool = self._scripted.get(name) or self._tools.get(name)
+        if tool is None and (plugin := self._plugins.get(name)) is not None:
+            tool = _load(plugin)
+            self.add(tool, origin="plugin")
+        return tool or self._builtin.get(name) or self._stood_in_for(name)
 
     def _stood_in_for(self, name: str) -> Tool | None:
         unlisted = (one for one in self._sources if one.prefix not in self._listed and name.startswith(one.prefix))

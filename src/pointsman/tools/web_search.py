@@ -99,9 +99,9 @@ def _hits(results: list[Json], text: str) -> Iterator[Json]:
             }
 
 
-def _plain(said: Json, chars_max: int) -> str:
+def _plain(value: Json, chars_max: int) -> str:
     """Return the text without tags, with which search engines mark matches."""
-    return head(html.unescape(_TAG.sub("", said)), chars_max).strip() if isinstance(said, str) else ""
+    return head(html.unescape(_TAG.sub("", value)), chars_max).strip() if isinstance(value, str) else ""
 
 
 def _bearer(key: str) -> JsonObject:

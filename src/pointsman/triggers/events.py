@@ -88,17 +88,17 @@ class Events:
         key = key or os.urandom(16).hex()
         report = EventReceived(name=name, data=data, by=by, key=key)
         waiting = [one for one in await self._waiting(name) if one.execution != by and await self._sees(caller, one)]
-        told: list[UndeliveredEvent | bool] = []
+        outcomes: list[UndeliveredEvent | bool] = []
         for begin in range(0, len(waiting), AT_ONCE):
-            told += await asyncio.gather(
+            outcomes += await asyncio.gather(
                 *(self._offer(one.execution, report) for one in waiting[begin : begin + AT_ONCE])
             )
         started, failed = await self.start(name, data, key, headers, caller=caller)
         return Published(
             key,
-            tuple(one.execution for one, taken in zip(waiting, told, strict=True) if taken is True),
+            tuple(one.execution for one, taken in zip(waiting, outcomes, strict=True) if taken is True),
             tuple(started),
-            (*(one for one in told if isinstance(one, UndeliveredEvent)), *failed),
+            (*(one for one in outcomes if isinstance(one, UndeliveredEvent)), *failed),
         )
 
     async def publish_for(
@@ -106,9 +106,9 @@ class Events:
     ) -> Published:
         """Publish an event of a person. Publishers cannot disturb one another by equal keys: a key is that of the
         publisher, `by`, who is the caller by default."""
-        by, named = caller.name if by is None else by, key or os.urandom(16).hex()
-        published = await self.publish(name, data, key=event_key("caller", by, named), by=by, caller=caller)
-        return published._replace(key=named)
+        by, event_id = caller.name if by is None else by, key or os.urandom(16).hex()
+        published = await self.publish(name, data, key=event_key("caller", by, event_id), by=by, caller=caller)
+        return published._replace(key=event_id)
 
     async def _sees(self, caller: Caller, summary: Summary) -> bool:
         return await sees(self._app, caller, summary)
@@ -177,5 +177,7 @@ class Events:
         """
         owner = await author_for(self._app, declared.workflow)
         by = owner if caller is None or caller.is_machine else combined_caller(caller, owner)
-        given = declared.input_from(data, headers)
-        return (await self._starts.start(declared.workflow, given, "trigger", declared.id, key, caller=by)).execution
+        start_input = declared.input_from(data, headers)
+        return (
+            await self._starts.start(declared.workflow, start_input, "trigger", declared.id, key, caller=by)
+        ).execution

@@ -231,10 +231,10 @@ class Outbox:
         except EntryMoved:
             return None
 
-    async def change(self, kept: StoredNotice, letter: OutboxNotice) -> StoredNotice:
+    async def change(self, notice: StoredNotice, letter: OutboxNotice) -> StoredNotice:
         """Write a changed notice. Raises `EntryMoved` if another process changed it first."""
-        version = await self._app.store.entries.put(KIND, kept.id, msgspec.to_builtins(letter), after=kept.version)
-        return StoredNotice(kept.id, letter, version)
+        version = await self._app.store.entries.put(KIND, notice.id, msgspec.to_builtins(letter), after=notice.version)
+        return StoredNotice(notice.id, letter, version)
 
     async def list(self) -> list[StoredNotice]:
         found = await self._app.store.entries.list(KIND)
@@ -242,13 +242,13 @@ class Outbox:
 
     async def forget(self, before: float) -> None:
         """Delete notices that were sent and are older than `before`, which is too old to be added again."""
-        for kept in await self.list():
-            if kept.letter.state == "sent" and kept.letter.at < before:
-                await self._app.store.entries.delete(KIND, kept.id)
+        for notice in await self.list():
+            if notice.letter.state == "sent" and notice.letter.at < before:
+                await self._app.store.entries.delete(KIND, notice.id)
 
     async def try_again(self, id: str) -> StoredNotice:
         """Send a notice again, starting with the first attempt. Raises `NoSuchNotice`."""
-        found = {kept.id: kept for kept in await self.list()}
+        found = {notice.id: notice for notice in await self.list()}
         if id not in found:
             raise NoSuchNotice(f"there is no notice {id!r}", hint="`pointsman notifications list` lists them.")
         letter = replace(found[id].letter, state="pending", attempts=0, due=self._app.clock.now())
@@ -296,12 +296,12 @@ class Notifier:
         if self._noted is None or now - self._noted >= NOTES_S:
             await self._note(now)
         await self._fill(now)
-        due = [kept for kept in self._pending.values() if kept.letter.due <= now]
+        due = [notice for notice in self._pending.values() if notice.letter.due <= now]
         limit = asyncio.Semaphore(AT_ONCE)
 
-        async def send(kept: StoredNotice) -> None:
+        async def send(notice: StoredNotice) -> None:
             async with limit:
-                await self._send(kept, now)
+                await self._send(notice, now)
 
         await asyncio.gather(*map(send, due))
 
@@ -313,21 +313,21 @@ class Notifier:
             self._filled = now
         await self.outbox.note_filled(self._filled)
         await self.outbox.forget(self._filled - KEPT_S)
-        self._pending = {kept.id: kept for kept in await self.outbox.list() if kept.letter.state == "pending"}
+        self._pending = {notice.id: notice for notice in await self.outbox.list() if notice.letter.state == "pending"}
         self._noted = now
 
     async def _fill(self, now: float) -> None:
         assert self._filled is not None
         settings = self._app.settings.notifications
-        wanted = {event for one in settings.values() for event in one.events}
-        async for notice in notices_since(self._app, self._filled - LATE_S, wanted):
+        events = {event for one in settings.values() for event in one.events}
+        async for notice in notices_since(self._app, self._filled - LATE_S, events):
             for name, one in settings.items():
                 if notice.id in self._known or not wants(one, notice):
                     continue
                 text = translated(notice, one.language)
-                kept = await self.outbox.put(text._replace(body=self._without_secrets(text.body)), name, now)
-                if kept is not None:
-                    self._pending[kept.id] = kept
+                stored = await self.outbox.put(text._replace(body=self._without_secrets(text.body)), name, now)
+                if stored is not None:
+                    self._pending[stored.id] = stored
             self._known[notice.id] = None
         while len(self._known) > 10_000:
             del self._known[next(iter(self._known))]
@@ -337,29 +337,31 @@ class Notifier:
         with hiding(self._redact.redaction):
             return self._redact(cast("JsonObject", _whole(body)))
 
-    async def _send(self, kept: StoredNotice, now: float) -> None:
-        letter = kept.letter
+    async def _send(self, notice: StoredNotice, now: float) -> None:
+        letter = notice.letter
         settings = self._app.settings.notifications.get(letter.to)
         if settings is None:
             after = replace(letter, state="dead", error=f"the settings have no address named {letter.to!r}")
         else:
             with hiding(self._redact.redaction):
-                after = await self._posted(kept, settings, now)
-        self._pending.pop(kept.id, None)
+                after = await self._posted(notice, settings, now)
+        self._pending.pop(notice.id, None)
         if after.state == "dead":
-            LOG.warning("notification.given-up", extra={"told": {"id": kept.id, "to": letter.to, "error": after.error}})
+            LOG.warning(
+                "notification.given-up", extra={"told": {"id": notice.id, "to": letter.to, "error": after.error}}
+            )
         try:
-            changed = await self.outbox.change(kept, after)
+            changed = await self.outbox.change(notice, after)
         except EntryMoved:
             return  # A person asked to send it again: the next `_note` reads it.
         if changed.letter.state == "pending":
-            self._pending[kept.id] = changed
+            self._pending[notice.id] = changed
 
-    async def _posted(self, kept: StoredNotice, settings: NotificationSettings, now: float) -> OutboxNotice:
+    async def _posted(self, notice: StoredNotice, settings: NotificationSettings, now: float) -> OutboxNotice:
         """Return the notice after one attempt."""
-        letter = replace(kept.letter, attempts=kept.letter.attempts + 1)
+        letter = replace(notice.letter, attempts=notice.letter.attempts + 1)
         body = msgspec.json.encode(letter.body)
-        headers = {"content-type": "application/json", "webhook-id": kept.id, "webhook-timestamp": str(int(now))}
+        headers = {"content-type": "application/json", "webhook-id": notice.id, "webhook-timestamp": str(int(now))}
         try:
             await self._app.settings.refresh()
             secret = self._app.settings.resolved(settings.secret)
@@ -368,7 +370,7 @@ class Notifier:
         if settings.secret and secret is None:
             return _later(letter, now, f"the secret {settings.secret!r} is not set")
         if secret:
-            headers["webhook-signature"] = sign(key_of(secret), kept.id, int(now), body)
+            headers["webhook-signature"] = sign(key_of(secret), notice.id, int(now), body)
         try:
             status = await post(settings.url, body, headers, private=settings.private)
         except AddressRefused as why:
@@ -454,10 +456,10 @@ class NoticePage(TypedDict):
     """The `after` of the next page; null: this was the last."""
 
 
-def notice_view(kept: StoredNotice) -> NoticeView:
-    letter = kept.letter
+def notice_view(notice: StoredNotice) -> NoticeView:
+    letter = notice.letter
     return {
-        "id": kept.id,
+        "id": notice.id,
         "to": letter.to,
         "event": str(letter.body["event"]),
         "executionId": str(letter.body["executionId"]),

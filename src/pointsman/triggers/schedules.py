@@ -157,8 +157,8 @@ class Schedule(Struct, frozen=True, kw_only=True, omit_defaults=True):
     @property
     def mark(self) -> str:
         """ETag of the configuration; the progress is not part of it."""
-        said = msgspec.json.encode((self.workflow, self.timing, self.input, self.missed, self.overlap))
-        return sha256(said).hexdigest()[:16]
+        content = msgspec.json.encode((self.workflow, self.timing, self.input, self.missed, self.overlap))
+        return sha256(content).hexdigest()[:16]
 
     def next_due(self) -> float | None:
         """Return the first time that has no outcome yet."""
@@ -258,11 +258,11 @@ class Schedules:
         _must_be_ahead(timing, now)
         await self._app[LIBRARY].found(workflow)
 
-        def changed(known: Schedule) -> Schedule:
-            if after not in (None, known.mark):
+        def changed(schedule: Schedule) -> Schedule:
+            if after not in (None, schedule.mark):
                 raise revision_moved(f"the schedule {id!r}")
-            wanted = replace(
-                known,
+            revised = replace(
+                schedule,
                 workflow=workflow,
                 timing=timing,
                 input=input,
@@ -270,7 +270,11 @@ class Schedules:
                 overlap=overlap,
                 stopped="",
             )
-            return wanted if timing == known.timing else replace(wanted, begin=now, settled=max(known.settled, now))
+            return (
+                revised
+                if timing == schedule.timing
+                else replace(revised, begin=now, settled=max(schedule.settled, now))
+            )
 
         return await self.change(id, changed)
 
@@ -309,12 +313,12 @@ class Schedules:
         """Delete a schedule; its executions continue. `after` is the `mark` it must have. Raises `RevisionMoved`, and
         `ScheduleInvalid` for a schedule that a document declares."""
         while True:
-            kept = await self.get(id)
-            _must_be_its_own(kept, "Pause it, or save the workflow without this trigger.")
-            if after not in (None, kept.schedule.mark):
+            stored = await self.get(id)
+            _must_be_its_own(stored, "Pause it, or save the workflow without this trigger.")
+            if after not in (None, stored.schedule.mark):
                 raise revision_moved(f"the schedule {id!r}")
             with suppress(EntryMoved):  # The version also changes with the progress, which does not conflict.
-                await self._app.store.entries.delete(KIND, id, after=kept.version)
+                await self._app.store.entries.delete(KIND, id, after=stored.version)
                 return
 
     async def remove(self, id: str) -> None:
@@ -335,20 +339,20 @@ class Schedules:
     async def change(self, id: str, change: Callable[[Schedule], Schedule]) -> StoredSchedule:
         """Change a schedule; retries after concurrent changes. Raises `NoSuchSchedule`."""
         while True:
-            kept = await self.get(id)
-            changed = change(kept.schedule)
-            if changed == kept.schedule:
-                return kept
+            stored = await self.get(id)
+            changed = change(stored.schedule)
+            if changed == stored.schedule:
+                return stored
             try:
-                return StoredSchedule(id, changed, await self.put(id, changed, after=kept.version))
+                return StoredSchedule(id, changed, await self.put(id, changed, after=stored.version))
             except EntryMoved:
                 continue
 
 
-def must_own(kept: StoredSchedule, caller: Caller, what: str) -> None:
+def must_own(stored: StoredSchedule, caller: Caller, what: str) -> None:
     """Raise `NotAllowed` if the caller does not own the schedule; `what` as in "change it"."""
-    owner = kept.schedule.owners[0].name if kept.schedule.owners else ""
-    must_be_of(Sharing(owner=owner, audience="private"), caller, f"the schedule {kept.id!r}", what)
+    owner = stored.schedule.owners[0].name if stored.schedule.owners else ""
+    must_be_of(Sharing(owner=owner, audience="private"), caller, f"the schedule {stored.id!r}", what)
 
 
 def usual_id(workflow: str) -> str:
@@ -361,9 +365,9 @@ def _must_be_ahead(timing: Timing, now: float) -> None:
         raise TimingInvalid(f"{instant_text(timing.at)} is in the past", hint="Choose a time in the future.")
 
 
-def _must_be_its_own(kept: StoredSchedule, hint: str) -> None:
-    if kept.schedule.trigger:
-        raise ScheduleInvalid(f"{kept.id!r} is declared in the document of {kept.schedule.workflow!r}", hint=hint)
+def _must_be_its_own(stored: StoredSchedule, hint: str) -> None:
+    if stored.schedule.trigger:
+        raise ScheduleInvalid(f"{stored.id!r} is declared in the document of {stored.schedule.workflow!r}", hint=hint)
 
 
 ON_TIME_S: Final = 60.0
@@ -390,20 +394,20 @@ class Scheduler:
     async def next_due(self) -> float | None:
         """Return the time when `fire` has something to do next. None: nothing is scheduled."""
         found: list[float] = []
-        for kept in await self._schedules.list():
-            if kept.schedule.active:
-                due = kept.schedule.next_due()
+        for stored in await self._schedules.list():
+            if stored.schedule.active:
+                due = stored.schedule.next_due()
                 found += [] if due is None else [due]
-                found += [self._app.clock.now() + QUEUE_LOOK_S] if kept.schedule.queued else []
+                found += [self._app.clock.now() + QUEUE_LOOK_S] if stored.schedule.queued else []
         return min(found, default=None)
 
     async def fire(self, now: float) -> list[Fired]:
         """Determine the outcome of every due time up to `now`. Return the new outcomes. Raises the
         errors of the store."""
         fired: list[Fired] = []
-        for kept in await self._schedules.list():
-            if kept.schedule.active:
-                fired += await self._settle(kept, now)
+        for stored in await self._schedules.list():
+            if stored.schedule.active:
+                fired += await self._settle(stored, now)
         return fired
 
     async def run_now(self, id: str, *, caller: Caller = LOCAL) -> Fired:
@@ -414,10 +418,10 @@ class Scheduler:
         await self._schedules.change(id, lambda one: _with_result(one, [fired], _opened(one.open, fired)))
         return fired
 
-    async def _settle(self, kept: StoredSchedule, now: float) -> list[Fired]:
+    async def _settle(self, stored: StoredSchedule, now: float) -> list[Fired]:
         """Record the outcomes up to `now`. If another process changes the schedule meanwhile, repeats with the new
         version, and finds what was already started."""
-        id, schedule, version = kept
+        id, schedule, version = stored
         while schedule.active:
             look = DueCheck(id, schedule, now, await self._still_open(schedule.open))
             outcomes, dues = await self._sorted(look)
@@ -450,10 +454,10 @@ class Scheduler:
         times = [*takewhile(lambda due: due <= now, behind)]
         late = [due for due in times if due < now - ON_TIME_S]
         fresh = times[len(late) :]
-        begun = 0
-        while begun < len(late) and await self._starts.began(_execution_for(look.id, late[begun])):
-            begun += 1
-        found, late = late[:begun], late[begun:]
+        started = 0
+        while started < len(late) and await self._starts.began(_execution_for(look.id, late[started])):
+            started += 1
+        found, late = late[:started], late[started:]
         made_up = {"skip": [], "once": [] if fresh else late[-1:], "all": late[-CATCH_UP_MAX:]}[schedule.missed]
         missed = late[: len(late) - len(made_up)]
         first = schedule.next_due()

@@ -82,8 +82,8 @@ def _as_standard(key: bytes, body: bytes, headers: Mapping[str, str], now: float
     recent = TIMESTAMP.fullmatch(at) is not None and abs(int(at) - now) <= WINDOW_S
     expected = sign(key, delivery, int(at) if recent else 0, body)
     # Several signatures: the sender is rotating its secret.
-    given = headers.get("webhook-signature", "").split(" ")[:SIGNATURES_MAX]
-    same = [hmac.compare_digest(expected.encode(), one.encode()) for one in given]
+    signatures = headers.get("webhook-signature", "").split(" ")[:SIGNATURES_MAX]
+    same = [hmac.compare_digest(expected.encode(), one.encode()) for one in signatures]
     return Signed(any(same) and recent and DELIVERY.fullmatch(delivery) is not None, delivery, delivery)
 
 

@@ -68,8 +68,10 @@ class Declared(Struct, frozen=True, kw_only=True, omit_defaults=True):
     def input_from(self, data: Json, headers: Mapping[str, str]) -> JsonObject:
         """Return the input of the execution to start. Values in the document override values from outside."""
         if self.inputs:
-            seen = _environment(data, headers)
-            found = {name: compile_expression(one, names=NAMES).evaluate(seen) for name, one in self.inputs.items()}
+            environment = _environment(data, headers)
+            found = {
+                name: compile_expression(one, names=NAMES).evaluate(environment) for name, one in self.inputs.items()
+            }
         else:
             found = dict(data) if isinstance(data, dict) else {} if data is None else {FIELD: data}
         return {**found, **(self.initial if isinstance(self.initial, dict) else {})}
@@ -128,9 +130,9 @@ class TriggeredStart(NamedTuple):
 def id_for(*cause: str) -> ExecutionId:
     """Return the id of the execution that this cause starts; equal causes have equal ids."""
     # Lengths distinguish ("a", "bc") from ("ab", "c").
-    said = "|".join(f"{len(part)}:{part}" for part in cause)
+    content = "|".join(f"{len(part)}:{part}" for part in cause)
     return ExecutionId(
-        "exec-" + b32encode(blake2b(said.encode(), digest_size=16).digest()).decode().rstrip("=").lower()
+        "exec-" + b32encode(blake2b(content.encode(), digest_size=16).digest()).decode().rstrip("=").lower()
     )
 
 

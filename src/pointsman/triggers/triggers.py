@@ -41,7 +41,7 @@ def in_effect(workflow: WorkflowDefinition, trigger: Trigger) -> bool:
 
 async def put_schedules(app: AppContext, schedules: Schedules, workflow: WorkflowDefinition) -> None:
     """Update the schedules of a workflow to match its document. Paused and stopped schedules stay so."""
-    there = {kept.id: kept for kept in await schedules.list() if kept.schedule.workflow == workflow.id}
+    there = {stored.id: stored for stored in await schedules.list() if stored.schedule.workflow == workflow.id}
     declared: set[str] = set()
     for trigger in workflow.triggers or ():
         if trigger.type != "schedule":
@@ -52,7 +52,7 @@ async def put_schedules(app: AppContext, schedules: Schedules, workflow: Workflo
             continue  # A draft may have an invalid one; the check reported it to its author.
         id = schedule_id(workflow.id, trigger.id)
         declared.add(id)
-        wanted = Schedule(
+        schedule = Schedule(
             workflow=workflow.id,
             timing=timing,
             input=trigger.initial_data,
@@ -62,36 +62,38 @@ async def put_schedules(app: AppContext, schedules: Schedules, workflow: Workflo
             enabled=in_effect(workflow, trigger),
             trigger=trigger.id,
         )
-        await _put(app, schedules, id, wanted, there.get(id))
-    for id, kept in there.items():
-        if kept.schedule.trigger and id not in declared:
+        await _put(app, schedules, id, schedule, there.get(id))
+    for id, stored in there.items():
+        if stored.schedule.trigger and id not in declared:
             await schedules.remove(id)
 
 
 async def drop_schedules(schedules: Schedules, workflow: str) -> None:
     """Delete the schedules that a deleted workflow declared."""
-    for kept in await schedules.list():
-        if kept.schedule.workflow == workflow and kept.schedule.trigger:
-            await schedules.remove(kept.id)
+    for stored in await schedules.list():
+        if stored.schedule.workflow == workflow and stored.schedule.trigger:
+            await schedules.remove(stored.id)
 
 
-async def _put(app: AppContext, schedules: Schedules, id: str, wanted: Schedule, there: StoredSchedule | None) -> None:
+async def _put(
+    app: AppContext, schedules: Schedules, id: str, schedule: Schedule, there: StoredSchedule | None
+) -> None:
     now = app.clock.now()
     if there is None:
-        await schedules.put(id, replace(wanted, begin=now, settled=now), after=0)
+        await schedules.put(id, replace(schedule, begin=now, settled=now), after=0)
         return
 
-    def changed(known: Schedule) -> Schedule:
-        same = known.timing == wanted.timing and known.active == (wanted.enabled and not known.rests)
+    def changed(stored: Schedule) -> Schedule:
+        same = stored.timing == schedule.timing and stored.active == (schedule.enabled and not stored.rests)
         return replace(
-            wanted,
-            paused=known.paused,
-            stopped=known.stopped,
-            begin=known.begin if known.timing == wanted.timing else now,
-            settled=known.settled if same else max(known.settled, now),
-            open=known.open,
-            queued=known.queued,
-            results=known.results,
+            schedule,
+            paused=stored.paused,
+            stopped=stored.stopped,
+            begin=stored.begin if stored.timing == schedule.timing else now,
+            settled=stored.settled if same else max(stored.settled, now),
+            open=stored.open,
+            queued=stored.queued,
+            results=stored.results,
         )
 
     await schedules.change(id, changed)
@@ -99,14 +101,14 @@ async def _put(app: AppContext, schedules: Schedules, id: str, wanted: Schedule,
 
 async def put_declared(app: AppContext, workflow: WorkflowDefinition, deliveries: Deliveries) -> None:
     """Update the webhooks and event triggers of a workflow to match its document."""
-    wanted: dict[tuple[str, str], Declared] = {}
+    triggers: dict[tuple[str, str], Declared] = {}
     for trigger in workflow.triggers or ():
         declared = declared_of(workflow, trigger)
         if declared is not None and in_effect(workflow, trigger):
             key = str(trigger.path) if trigger.type == "webhook" else declared.id
-            wanted[WEBHOOK if trigger.type == "webhook" else EVENT, key] = declared
-    await drop_declared(app, workflow.id, deliveries, besides=wanted)
-    for (kind, key), declared in wanted.items():
+            triggers[WEBHOOK if trigger.type == "webhook" else EVENT, key] = declared
+    await drop_declared(app, workflow.id, deliveries, besides=triggers)
+    for (kind, key), declared in triggers.items():
         value: Json = msgspec.to_builtins(declared)
         there = await app.store.entries.find(kind, key)
         if there is None or there.value != value:

@@ -64,10 +64,10 @@ class ScheduleVerbs(Verbs):
         or in the id or names of the workflow."""
         names = await names_of_workflows(self.app, search)
         found: dict[str, StoredSchedule] = {}
-        for kept in await self._schedules.list():
-            of = kept.schedule.workflow
-            if workflow in (None, of.partition("@")[0]) and has_words(search, kept.id, of, names(of)):
-                found[kept.id] = kept
+        for stored in await self._schedules.list():
+            of = stored.schedule.workflow
+            if workflow in (None, of.partition("@")[0]) and has_words(search, stored.id, of, names(of)):
+                found[stored.id] = stored
 
         async def sees(entry: dict[str, str]) -> bool:
             return await sees_workflow(self.app, self.caller, found[entry["id"]].schedule.workflow)
@@ -94,7 +94,7 @@ class ScheduleVerbs(Verbs):
         """Return the due times of a schedule that would be added now."""
         return self._schedules.times_of(timing, count)
 
-    @verb("editor", "write workflows", target=("workflow", "id"), made=lambda kept: {"id": kept.id})
+    @verb("editor", "write workflows", target=("workflow", "id"), made=lambda stored: {"id": stored.id})
     async def add(
         self,
         workflow: str,
@@ -111,9 +111,9 @@ class ScheduleVerbs(Verbs):
         Raises `UnknownWorkflow`, `ScheduleExists`, `ScheduleInvalid`, `TimingInvalid`.
         """
         await must_see_workflow(self.app, self.caller, workflow)
-        named = usual_id(workflow) if id is None else id
+        schedule_id = usual_id(workflow) if id is None else id
         return await self._schedules.add(
-            named, workflow, timing, input=input, missed=missed, overlap=overlap, caller=self.caller
+            schedule_id, workflow, timing, input=input, missed=missed, overlap=overlap, caller=self.caller
         )
 
     @verb("editor", "write workflows", target=("schedule",))
@@ -132,10 +132,10 @@ class ScheduleVerbs(Verbs):
 
         Raises `NoSuchSchedule`, `NotAllowed`, `UnknownWorkflow`, `RevisionMoved`, `ScheduleInvalid`, `TimingInvalid`.
         """
-        known = await self._visible_schedule(schedule)
-        must_own(known, self.caller, "change it")
+        stored = await self._visible_schedule(schedule)
+        must_own(stored, self.caller, "change it")
         await must_see_workflow(self.app, self.caller, workflow)
-        after = _match_version(known, match)
+        after = _match_version(stored, match)
         return await self._schedules.revise(
             schedule, workflow, timing, input=input, missed=missed, overlap=overlap, after=after
         )
@@ -166,23 +166,23 @@ class ScheduleVerbs(Verbs):
         Raises `NoSuchSchedule`, `NotAllowed`, `RevisionMoved`, and `ScheduleInvalid` for a schedule that a document
         declares.
         """
-        known = await self._visible_schedule(schedule)
-        if not known.schedule.trigger:
-            must_own(known, self.caller, "delete it")
-        after = _match_version(known, match)
+        stored = await self._visible_schedule(schedule)
+        if not stored.schedule.trigger:
+            must_own(stored, self.caller, "delete it")
+        after = _match_version(stored, match)
         await self._schedules.delete(schedule, after=after)
 
     async def _visible_schedule(self, schedule: str) -> StoredSchedule:
         """Return a schedule. Raises `NoSuchSchedule`, also if the caller may not see its workflow."""
-        kept = await self._schedules.find(schedule)
-        if kept is None or not await sees_workflow(self.app, self.caller, kept.schedule.workflow):
+        stored = await self._schedules.find(schedule)
+        if stored is None or not await sees_workflow(self.app, self.caller, stored.schedule.workflow):
             raise no_such_schedule(schedule)
-        return kept
+        return stored
 
 
-def _match_version(known: StoredSchedule, match: str | None) -> str | None:
-    mark = known.schedule.mark
-    return match_etag(match, etag_of(mark), mark, revision_moved(f"the schedule {known.id!r}"))
+def _match_version(stored: StoredSchedule, match: str | None) -> str | None:
+    mark = stored.schedule.mark
+    return match_etag(match, etag_of(mark), mark, revision_moved(f"the schedule {stored.id!r}"))
 
 
 class TriggerVerbs(Verbs):
@@ -206,12 +206,12 @@ class TriggerVerbs(Verbs):
             return await visible(self.app, self.caller, one["workflowId"])
 
         names = await names_of_workflows(self.app, search)
-        wanted = (
+        matching = (
             one
             for one in await webhook_views(self.app)
             if has_words(search, one["path"], one["workflowId"], one["trigger"], one["event"], names(one["workflowId"]))
         )
-        page = await page_by("path", wanted, after=after, limit=limit, sees=sees)
+        page = await page_by("path", matching, after=after, limit=limit, sees=sees)
         return {"webhooks": page.entries, "next": page.next}
 
     @verb("editor", "write workflows", audit=False)
@@ -243,7 +243,9 @@ class NotificationVerbs(Verbs):
         self, *, state: NoticeState | None = None, after: str | None = None, limit: int | None = None
     ) -> NoticePage:
         """Return the addresses, and a page of the notices in the outbox, by id; `state`: only these."""
-        found = [notice_view(kept) for kept in await Outbox(self.app).list() if state in (None, kept.letter.state)]
+        found = [
+            notice_view(notice) for notice in await Outbox(self.app).list() if state in (None, notice.letter.state)
+        ]
         page = await page_by("id", found, after=after, limit=len(found) if limit is None else limit)
         return {"addresses": address_views(self.app.settings), "notices": page.entries, "next": page.next}
 

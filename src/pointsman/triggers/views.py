@@ -223,10 +223,10 @@ class DeliveryList(TypedDict):
     deliveries: list[DeliveryView]
 
 
-def schedule_view(kept: StoredSchedule) -> ScheduleView:
-    schedule = kept.schedule
+def schedule_view(stored: StoredSchedule) -> ScheduleView:
+    schedule = stored.schedule
     return {
-        "id": kept.id,
+        "id": stored.id,
         "workflowId": schedule.workflow,
         "trigger": schedule.trigger or None,
         "when": str(schedule.timing),

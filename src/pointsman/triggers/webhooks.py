@@ -93,9 +93,9 @@ class Deliveries:
 
     def refused(self, path: str, one: Delivery) -> None:
         """Buffer a refusal. It costs the same for a path without a webhook, whose refusals are never written."""
-        held = self._refused.pop(path, None) or deque(maxlen=REFUSED_KEPT)
-        held.append(one)
-        self._refused[path] = held
+        deliveries = self._refused.pop(path, None) or deque(maxlen=REFUSED_KEPT)
+        deliveries.append(one)
+        self._refused[path] = deliveries
         if len(self._refused) > PATHS_MAX:
             del self._refused[next(iter(self._refused))]
         if self._writes is None or self._writes.done():
@@ -110,9 +110,9 @@ class Deliveries:
     async def _write(self) -> None:
         """Write the buffered refusals of existing webhooks; drop those of other paths."""
         async with self._turn:  # Otherwise a webhook deleted meanwhile would get an entry again.
-            held = [*self._refused]
-            webhooks = {one.key for one in await self._entries.list(WEBHOOK)} if held else set[str]()
-            for path in held:
+            paths = [*self._refused]
+            webhooks = {one.key for one in await self._entries.list(WEBHOOK)} if paths else set[str]()
+            for path in paths:
                 if path in webhooks:
                     await self.note(path)
                 else:
@@ -131,15 +131,15 @@ class Deliveries:
         new = [*taken, *self._refused.pop(path, ())]
         for _ in range(TRIES):
             entry = await self._entries.find(KIND, path)
-            known = [] if entry is None else msgspec.convert(entry.value, list[Delivery])
-            kept = _newest([*new, *known])
+            earlier = [] if entry is None else msgspec.convert(entry.value, list[Delivery])
+            newest = _newest([*new, *earlier])
             if not new:
-                return kept
+                return newest
             try:
-                await self._entries.put(KIND, path, msgspec.to_builtins(kept), after=entry.version if entry else 0)
+                await self._entries.put(KIND, path, msgspec.to_builtins(newest), after=entry.version if entry else 0)
             except EntryMoved:
                 continue  # Another call was faster: its entry is kept.
-            return kept
+            return newest
         return _newest(new)
 
     async def forget(self, path: str) -> None:
@@ -238,16 +238,16 @@ class Webhooks:
                 refused = replace(refused, why=_why_refused(declared, lower))
             self.deliveries.refused(path, refused)
             raise refusal
-        said = Delivery(
+        delivery = Delivery(
             id=signed.delivery[:ID_CHARS_MAX], at=now, bytes=len(body), outcome="ignored", signed=bool(declared.secret)
         )
         try:
             received = await self._taken(path, declared, signed, body, lower, caller)
         except PointsmanError as why:
             message, hint = await self._told(declared, why)
-            await self.deliveries.note(path, replace(said, outcome="failed", code=why.code, why=message, hint=hint))
+            await self.deliveries.note(path, replace(delivery, outcome="failed", code=why.code, why=message, hint=hint))
             raise
-        await self.deliveries.note(path, _came(said, received))
+        await self.deliveries.note(path, _came(delivery, received))
         return received
 
     async def _told(self, declared: Declared, why: PointsmanError) -> tuple[str, str]:
@@ -256,8 +256,8 @@ class Webhooks:
         settings = self._app.settings
         if settings.observability.level_for(workflow.config and workflow.config.observability) == "minimal":
             return "", ""
-        kept = redactor_for(settings)({"message": str(why), "hint": why.hint})
-        return str(kept["message"])[:WHY_CHARS_MAX], str(kept["hint"])[:WHY_CHARS_MAX]
+        redacted = redactor_for(settings)({"message": str(why), "hint": why.hint})
+        return str(redacted["message"])[:WHY_CHARS_MAX], str(redacted["hint"])[:WHY_CHARS_MAX]
 
     async def _taken(
         self,
@@ -269,19 +269,19 @@ class Webhooks:
         caller: Caller | None,
     ) -> Received:
         data = read_body(body, headers.get("content-type", ""))
-        seen = {name: value for name, value in headers.items() if name not in HIDDEN}
+        visible = {name: value for name, value in headers.items() if name not in HIDDEN}
         delivery = signed.delivery or os.urandom(16).hex()
         key = event_key("webhook", path, signed.key or delivery)
-        if not declared.accepts(data, seen):
+        if not declared.accepts(data, visible):
             return Received(delivery)
         if declared.event:
             owner = await author_for(self._app, declared.workflow)
             by = owner if caller is None else combined_caller(caller, owner)
             published = await self._events.publish(
-                declared.event, data, key=key, by=f"webhook {path}", headers=seen, caller=by
+                declared.event, data, key=key, by=f"webhook {path}", headers=visible, caller=by
             )
             return Received(delivery, published=published)
-        return Received(delivery, started=await self._events.begin(declared, data, key, seen, caller=caller))
+        return Received(delivery, started=await self._events.begin(declared, data, key, visible, caller=caller))
 
     async def _signed(self, declared: Declared | None, body: bytes, headers: Mapping[str, str]) -> Signed:
         if declared is not None and declared.open:
@@ -336,22 +336,25 @@ def _why_refused(declared: Declared | None, headers: Mapping[str, str]) -> str:
     return "the signature is invalid"
 
 
-def _must_be_long(secret: str, named: str) -> None:
+def _must_be_long(secret: str, source: str) -> None:
     """Raise `SecretMissing` for a secret that is too short."""
     if len(key_of(secret)) < KEY_BYTES_MIN:
         hint = f"It must have at least {KEY_BYTES_MIN} bytes; after `whsec_` they are written in base 64."
-        raise SecretMissing(f"{named} is too short", hint=hint)
+        raise SecretMissing(f"{source} is too short", hint=hint)
 
 
-def _came(said: Delivery, received: Received) -> Delivery:
+def _came(delivery: Delivery, received: Received) -> Delivery:
     """Return the delivery of an accepted call."""
     if received.started is not None:
-        return replace(said, id=received.delivery[:ID_CHARS_MAX], outcome="started", execution=received.started)
+        return replace(delivery, id=received.delivery[:ID_CHARS_MAX], outcome="started", execution=received.started)
     if received.published is not None:
         return replace(
-            said, id=received.delivery[:ID_CHARS_MAX], outcome="published", delivered=len(received.published.delivered)
+            delivery,
+            id=received.delivery[:ID_CHARS_MAX],
+            outcome="published",
+            delivered=len(received.published.delivered),
         )
-    return replace(said, id=received.delivery[:ID_CHARS_MAX])
+    return replace(delivery, id=received.delivery[:ID_CHARS_MAX])
 
 
 def read_body(body: bytes, content_type: str) -> Json:

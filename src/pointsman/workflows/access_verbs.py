@@ -159,8 +159,8 @@ class SecretVerbs(Verbs):
         errors of `Vault.set`.
         """
         after = NOTHING if is_new else await self._match_version(name, match)
-        given = {part: tuple(names) for part, names in cast("dict[str, Names]", parts).items()}
-        rule = replace(await self._vault.kept_rule(name), **given) if given else None
+        changes = {part: tuple(names) for part, names in cast("dict[str, Names]", parts).items()}
+        rule = replace(await self._vault.kept_rule(name), **changes) if changes else None
         await self._vault.set(name, value, rule=rule, by=self.name_for(by), after=after)
         return etag_of(await self._vault.mark(name))
 
@@ -177,9 +177,9 @@ class SecretVerbs(Verbs):
     ) -> SecretRuleView:
         """Add to the rule of where documents may send a secret, and return it. Raises the errors of `Vault.set`."""
         added = {"hosts": hosts, "tools": tools, "workflows": workflows, "groups": groups}
-        known = await self._vault.kept_rule(name)
+        current = await self._vault.kept_rule(name)
         rule = SecretRule(
-            **{part: tuple(dict.fromkeys((*getattr(known, part), *more))) for part, more in added.items()}
+            **{part: tuple(dict.fromkeys((*getattr(current, part), *more))) for part, more in added.items()}
         )
         await self._vault.set(name, rule=rule, by=self.name_for(by))
         return rule_view(rule)
@@ -200,16 +200,19 @@ class SecretVerbs(Verbs):
         Raises the errors of `Vault.set`, and `SecretInvalid` for what the rule does not contain: a misspelt host would
         stay allowed.
         """
-        gone = {"hosts": hosts, "tools": tools, "workflows": workflows, "groups": groups}
-        known = await self._vault.kept_rule(name)
-        for part, names in gone.items():
-            if unknown := [one for one in names if one not in getattr(known, part)]:
+        removed = {"hosts": hosts, "tools": tools, "workflows": workflows, "groups": groups}
+        current = await self._vault.kept_rule(name)
+        for part, names in removed.items():
+            if unknown := [one for one in names if one not in getattr(current, part)]:
                 raise SecretInvalid(
                     f"the {part} of the secret {name!r} do not contain: {', '.join(unknown)}",
                     hint="`pointsman secrets list` shows them.",
                 )
         rule = SecretRule(
-            **{part: tuple(one for one in getattr(known, part) if one not in names) for part, names in gone.items()}
+            **{
+                part: tuple(one for one in getattr(current, part) if one not in names)
+                for part, names in removed.items()
+            }
         )
         await self._vault.set(name, rule=rule, by=self.name_for(by))
         return rule_view(rule)
@@ -289,15 +292,15 @@ class SharingVerbs(Verbs):
         owner: str | None,
         match: str | None,
     ) -> Sharing:
-        known = await sharing_of(self.app, name, kind)
-        mark = sharing_etag(known)
+        current = await sharing_of(self.app, name, kind)
+        mark = sharing_etag(current)
         return await share(
             self.app,
             self.caller,
             name,
-            audience or known.audience,
+            audience or current.audience,
             kind=kind,
-            groups=known.groups if audience is None else groups,
+            groups=current.groups if audience is None else groups,
             owner=owner,
             after=match_etag(match, etag_of(mark), mark, revision_moved(f"the sharing of {name!r}")),
         )

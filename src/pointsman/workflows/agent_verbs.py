@@ -130,8 +130,8 @@ def _saved_place(entry: AgentView) -> str:
     return f"{entry['savedAt']:017.6f} {entry['name']}"
 
 
-def _match_revision(known: SavedAgent, match: str | None) -> int | None:
-    return match_etag(match, etag_of_agent(known), known.revision, RevisionMoved.of(known.name, known.revision))
+def _match_revision(agent: SavedAgent, match: str | None) -> int | None:
+    return match_etag(match, etag_of_agent(agent), agent.revision, RevisionMoved.of(agent.name, agent.revision))
 
 
 async def agent_uses(app: AppContext, name: str, sees: Callable[[str], Awaitable[bool]]) -> list[AgentUse]:
@@ -143,9 +143,9 @@ async def agent_uses(app: AppContext, name: str, sees: Callable[[str], Awaitable
             workflow, revision = await app[LIBRARY].saved(entry.id)
         except (AuthorError, UnknownWorkflow):
             continue  # A deleted workflow or an unreadable draft names no agent.
-        named = names_in(workflow, name)
-        if named and await sees(entry.id):
-            found.append({"workflowId": entry.id, "revision": revision, "names": named})
+        names = names_in(workflow, name)
+        if names and await sees(entry.id):
+            found.append({"workflowId": entry.id, "revision": revision, "names": names})
     return found
 
 
@@ -153,5 +153,5 @@ def names_in(workflow: WorkflowDefinition, name: str) -> list[str]:
     """Return the references by which a workflow names the saved agent. Names that the workflow's own `agents` describe
     are excluded."""
     own = workflow.agents or {}
-    named = {site.text for site in sites_of(workflow) if site.kind == "agent" and site.text not in own}
-    return sorted(one for one in named if one.partition("@")[0] == name)
+    references = {site.text for site in sites_of(workflow) if site.kind == "agent" and site.text not in own}
+    return sorted(one for one in references if one.partition("@")[0] == name)

@@ -82,8 +82,8 @@ class SavedAgent(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 async def find_agent(entries: ConfigStore, reference: str) -> SavedAgent | None:
-    name, at, wanted = reference.partition("@")
-    revision = revision_named(wanted)
+    name, at, revision_text = reference.partition("@")
+    revision = revision_named(revision_text)
     latest = await entries.find(LATEST, name)
     if latest is None or (at and revision is None):
         return None
@@ -92,8 +92,8 @@ async def find_agent(entries: ConfigStore, reference: str) -> SavedAgent | None:
         return None if found.deleted else found
     if revision == found.revision:
         return found
-    kept = await entries.find(REVISION, f"{name}@{revision}")
-    return None if kept is None else msgspec.convert(kept.value, SavedAgent)
+    entry = await entries.find(REVISION, f"{name}@{revision}")
+    return None if entry is None else msgspec.convert(entry.value, SavedAgent)
 
 
 def agents_named(workflow: Definition) -> set[str]:
@@ -120,11 +120,11 @@ class WithAgents(NamedTuple):
 
 
 async def with_saved_agents(
-    workflow: Definition, named: AbstractSet[str], entries: ConfigStore, sees: SeesAgent
+    workflow: Definition, names: AbstractSet[str], entries: ConfigStore, sees: SeesAgent
 ) -> WithAgents:
-    """Add the saved agents that `named` lists and `sees` admits to a workflow, unless the workflow describes them
+    """Add the saved agents that `names` lists and `sees` admits to a workflow, unless the workflow describes them
     itself."""
-    missing = named - (workflow.agents or {}).keys()
+    missing = names - (workflow.agents or {}).keys()
     found = await saved_agents(entries, missing, sees) if missing else {}
     if not found:
         return WithAgents(workflow, {})

@@ -71,9 +71,9 @@ def timing_of(
     *, cron: str | None = None, every_s: float | None = None, at: float | None = None, timezone: str = "UTC"
 ) -> Timing:
     """Return a checked `Timing`. Raises `TimingInvalid`, `CronInvalid`, `ZoneUnknown`."""
-    given = [name for name, value in (("cron", cron), ("every", every_s), ("at", at)) if value is not None]
-    if len(given) != 1:
-        options = " and ".join(given) or "nothing"
+    options_set = [name for name, value in (("cron", cron), ("every", every_s), ("at", at)) if value is not None]
+    if len(options_set) != 1:
+        options = " and ".join(options_set) or "nothing"
         raise TimingInvalid(
             f"a schedule needs exactly one of cron, every and at, but was given {options}", hint=EXAMPLE
         )

@@ -108,8 +108,8 @@ def check_workflow(source: Workflow, facts: CheckFacts) -> CheckResult:
     read = source.read
     if read.workflow is None:
         return CheckResult(source.problems)
-    known = replace(facts.known, node_types=_performed(read.workflow))
-    workflow, found = found_in(read, known=known, drop_dangling=facts.lenient)
+    installation = replace(facts.known, node_types=_performed(read.workflow))
+    workflow, found = found_in(read, installation=installation, drop_dangling=facts.lenient)
     assert workflow is not None
     model = facts.model
     names = [*model_name_problems(workflow, facts.providers, model)]
@@ -132,8 +132,10 @@ def called_again(source: Workflow, durability: str, settings: Settings, tools: T
     """Return the tools that may be called twice if the workflow starts with this durability instead of its own."""
     if source.read.workflow is None:
         return []
-    known = Installation(tools=KnownTools(tools), agents=tools_of(settings.agents), workflows=(), durability=durability)
-    _, found = found_in(source.read, known=known, drop_dangling=True)
+    installation = Installation(
+        tools=KnownTools(tools), agents=tools_of(settings.agents), workflows=(), durability=durability
+    )
+    _, found = found_in(source.read, installation=installation, drop_dangling=True)
     return [problem for problem in found if problem.code == "not-idempotent"]
 
 
@@ -253,8 +255,8 @@ def _unpriced(workflow: Definition, facts: CheckFacts) -> Iterator[Problem]:
     agents = [node.config for node in workflow.nodes if isinstance(node.config, AgentConfig)]
     agents += [*(workflow.agents or {}).values()]
     default = config.default_model or facts.default_model
-    named = {facts.model} if facts.model else {agent.model or default for agent in agents}
-    for name in sorted(one for one in named if one and "{" not in one and not is_scripted(one)):
+    models = {facts.model} if facts.model else {agent.model or default for agent in agents}
+    for name in sorted(one for one in models if one and "{" not in one and not is_scripted(one)):
         provider, _, rest = name.partition(":")
         if rest and facts.prices.cost_usd(provider, rest, input_tokens=1, output_tokens=1) is None:
             message = f"the price of {name!r} is unknown, so `costUsd` does not count its calls"
@@ -273,15 +275,16 @@ def _too_many_nodes(workflow: Definition, facts: CheckFacts) -> Iterator[Problem
 def _granted_agents(workflow: Definition, facts: CheckFacts) -> list[Problem]:
     """Return a warning for each agent that a variable names and that does not exist: its model has no role."""
     granted = facts.granted
-    known = {*facts.agents, *(workflow.agents or {})}
+    agents = {*facts.agents, *(workflow.agents or {})}
     found: list[Problem] = []
     for position, node in enumerate(workflow.nodes):
-        named = node.config.agent if isinstance(node.config, AgentConfig) else None
-        meant = substituted(named, granted)
-        if named is not None and isinstance(meant, str) and meant != named and meant not in known:
+        reference = node.config.agent if isinstance(node.config, AgentConfig) else None
+        resolved = substituted(reference, granted)
+        if reference is not None and isinstance(resolved, str) and resolved != reference and resolved not in agents:
             message = (
-                f"{named} is {meant!r}, and no agent with this name exists here: the model acts without a system prompt"
+                f"{reference} is {resolved!r}, and no agent with this name exists here: "
+                "the model acts without a system prompt"
             )
-            hint = f"Describe it under [agents.{meant}] in pointsman.toml."
+            hint = f"Describe it under [agents.{resolved}] in pointsman.toml."
             found.append(warning("unknown-agent", pointer_to("nodes", position, "config", "agent"), message, hint=hint))
     return found

@@ -74,14 +74,14 @@ class DeclaredTriggers(Protocol):
 DECLARED_TRIGGERS: Final = Part[DeclaredTriggers]("declared triggers")
 
 
-def model_of(app: AppContext, wanted: str | None) -> str | None:
+def model_of(app: AppContext, name: str | None) -> str | None:
     """Return the model that answers every agent of an execution; None: each agent uses its own. Raises `ModelFixed`."""
-    if wanted is not None and app.services.model not in (None, wanted):
+    if name is not None and app.services.model not in (None, name):
         raise ModelFixed(
-            f"{app.services.model!r} is set as the model of every agent, so {wanted!r} cannot be used",
+            f"{app.services.model!r} is set as the model of every agent, so {name!r} cannot be used",
             hint="Omit `model`.",
         )
-    return wanted or app.services.model
+    return name or app.services.model
 
 
 async def outlined(documents: DocumentWork, workflow: Workflow, *, by: str) -> Outline:
@@ -125,48 +125,48 @@ def _basis(app: AppContext, model: str | None = None) -> CheckBasis:
 
 
 async def check_against(
-    known: CheckBasis, workflow: Workflow, *, lenient: bool = False, reader: Caller = ANYBODY
+    basis: CheckBasis, workflow: Workflow, *, lenient: bool = False, reader: Caller = ANYBODY
 ) -> CheckedSource:
     """Check as `check` does, also without an open store."""
-    found = await outlined(known.documents, workflow, by=reader.name)
+    found = await outlined(basis.documents, workflow, by=reader.name)
     if found.head is None:
         return CheckedSource(found.problems, found.dialect, workflow)
-    facts = await _facts(known, found, lenient=lenient, reader=reader)
-    return await _checked(known, workflow, facts, reader)
+    facts = await _facts(basis, found, lenient=lenient, reader=reader)
+    return await _checked(basis, workflow, facts, reader)
 
 
-async def _checked(known: CheckBasis, workflow: Workflow, facts: CheckFacts, reader: Caller) -> CheckedSource:
-    job = partial(known.documents.run, check_workflow, workflow, facts, by=reader.name, chars=workflow.chars)
+async def _checked(basis: CheckBasis, workflow: Workflow, facts: CheckFacts, reader: Caller) -> CheckedSource:
+    job = partial(basis.documents.run, check_workflow, workflow, facts, by=reader.name, chars=workflow.chars)
     result = await job(of=workflow.digest)
     return CheckedSource(result.problems, workflow.outline.dialect, workflow, result.repaired)
 
 
-async def _facts(known: CheckBasis, found: Outline, *, lenient: bool, reader: Caller) -> CheckFacts:
+async def _facts(basis: CheckBasis, found: Outline, *, lenient: bool, reader: Caller) -> CheckFacts:
     """Return what the application knows of the things that a document names, limited to what the reader may see."""
-    app, settings, granted = known.app, known.settings, known.settings.granted()
+    app, settings, granted = basis.app, basis.settings, basis.settings.granted()
     saved = {} if app is None else await _agents_of(app, found, settings.agents, reader)
     agents = {**saved, **settings.agents}
     called = [name for name in found.named("tool") if name.startswith(PREFIX)]
-    await known.tools.prepare(called[:NAMES_MAX])
+    await basis.tools.prepare(called[:NAMES_MAX])
     hidden = {*called[NAMES_MAX:]}
     if app is not None:
         hidden |= {one for one in called[:NAMES_MAX] if not await sees_tool(app, reader, one)}
-    missing = [name for name in called if name in hidden or known.tools.find(name) is None]
-    tools = KnownTools(known.tools)
-    named = {*found.named("tool"), *(tool for agent in agents.values() for tool in agent.tools or ())}
+    missing = [name for name in called if name in hidden or basis.tools.find(name) is None]
+    tools = KnownTools(basis.tools)
+    tool_names = {*found.named("tool"), *(tool for agent in agents.values() for tool in agent.tools or ())}
     return CheckFacts(
         agents=agents,
         granted=granted,
-        tools={name: tools[name] for name in named if name not in hidden and name in tools},
+        tools={name: tools[name] for name in tool_names if name not in hidden and name in tools},
         tool_names=[*iter(tools), *(() if app is None else await _tools_for(app, missing, reader))],
         workflows=[*IDS, *(() if app is None else await _workflows_for(app, found, reader))],
         providers=frozenset(settings.providers),
-        models=await _models_named(known.models, found, agents, granted, settings.providers),
+        models=await _models_named(basis.models, found, agents, granted, settings.providers),
         default_model=settings.model,
         prices=settings.price_list,
         nodes_max=settings.limits.nodes,
         lenient=lenient,
-        model=known.model,
+        model=basis.model,
     )
 
 
@@ -283,8 +283,8 @@ async def _workflows_for(app: AppContext, found: Outline, reader: Caller) -> lis
     missing one it does not list all workflows, so that a start does not read thousands of names."""
     if found.head is None:
         return []
-    named = {name.partition("@")[0] for name in found.named("workflow")}
-    wanted = sorted(id for id in named - {*IDS, found.head.id} if "{" not in id)[:NAMES_MAX]
+    references = {name.partition("@")[0] for name in found.named("workflow")}
+    wanted = sorted(id for id in references - {*IDS, found.head.id} if "{" not in id)[:NAMES_MAX]
     there = [id for id in wanted if await sees_workflow(app, reader, id)]
     if len(there) == len(wanted):
         return there
@@ -304,12 +304,12 @@ async def _tools_for(app: AppContext, missing: list[str], reader: Caller) -> lis
 async def _agents_of(
     app: AppContext,
     found: Outline,
-    known: Mapping[str, AgentConfig],
+    own_agents: Mapping[str, AgentConfig],
     reader: Caller,
 ) -> dict[str, AgentConfig]:
     """Return the saved agents that a workflow names, that the reader may use, and that neither the workflow nor the
     settings describe."""
-    missing = sorted({*found.named("agent")} - known.keys() - found.own_agents)[:NAMES_MAX]
+    missing = sorted({*found.named("agent")} - own_agents.keys() - found.own_agents)[:NAMES_MAX]
     return (
         configs_of(await saved_agents(app.store.entries, missing, partial(sees_agent, app, reader))) if missing else {}
     )
@@ -321,12 +321,12 @@ SUGGESTED_FROM_MAX: Final = 50
 
 
 async def similar_names(
-    app: AppContext, reader: Caller, names: Iterable[str], known: Mapping[str, WorkflowEntry]
+    app: AppContext, reader: Caller, names: Iterable[str], entries: Mapping[str, WorkflowEntry]
 ) -> list[str]:
-    """Return the `known` names that are similar to one of `names` and whose workflow the reader may see."""
+    """Return the names of `entries` that are similar to one of `names` and whose workflow the reader may see."""
     wrong = sorted({*names})[:SUGGESTED_FROM_MAX]
-    near = {one for name in wrong for one in near_to(name, known, most=NEAR_MAX) if one not in wrong}
-    return [name for name in sorted(near) if await _sees(app, reader, known[name])]
+    near = {one for name in wrong for one in near_to(name, entries, most=NEAR_MAX) if one not in wrong}
+    return [name for name in sorted(near) if await _sees(app, reader, entries[name])]
 
 
 async def _sees(app: AppContext, reader: Caller, entry: WorkflowEntry) -> bool:

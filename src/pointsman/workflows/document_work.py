@@ -114,10 +114,10 @@ class DocumentWork:
         """Return the result. A cancelled caller keeps its position until the worker is done, so that cancelling does
         not make room for more jobs."""
         task = asyncio.ensure_future(work)
-        known = cast("asyncio.Task[object]", task)
-        self._tasks.add(known)
-        known.add_done_callback(_retrieved)
-        known.add_done_callback(self._tasks.discard)
+        future = cast("asyncio.Task[object]", task)
+        self._tasks.add(future)
+        future.add_done_callback(_retrieved)
+        future.add_done_callback(self._tasks.discard)
         return await asyncio.shield(task)
 
     async def _turn(
@@ -409,11 +409,11 @@ class DocumentPool:
 
 
 def _environment() -> dict[str, str]:
-    kept = {
+    inherited = {
         name: value for name, value in os.environ.items() if name in ENVIRONMENT or name.startswith(("PYTHON", "LC_"))
     }
     # `sys.path` may have changed since this process started.
-    return {**kept, "PYTHONPATH": os.pathsep.join(one for one in sys.path if one)}
+    return {**inherited, "PYTHONPATH": os.pathsep.join(one for one in sys.path if one)}
 
 
 @cache

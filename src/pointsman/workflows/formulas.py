@@ -107,8 +107,8 @@ class Formula:
     """JSON Schemas by root: `state`, `input`, `result` …"""
 
     def read_as(self) -> Names:
-        known = frozenset(_properties(self.schemas))
-        return Names(self.names, known if self.dialect in FIELDS_FIRST else frozenset(), known)
+        fields = frozenset(_properties(self.schemas))
+        return Names(self.names, fields if self.dialect in FIELDS_FIRST else frozenset(), fields)
 
     def expression(self) -> Expression:
         return compile_expression(self.text, names=self.read_as())
@@ -210,15 +210,15 @@ def _typed(expression: Expression, formula: Formula) -> tuple[list[str] | None, 
 def _unknown(reads: Iterable[PathRead], formula: Formula) -> Iterable[FormulaProblem]:
     """Yield a warning for each field that a closed state does not have."""
     state = formula.schemas.get("state", {})
-    known = _properties(formula.schemas)
+    properties = _properties(formula.schemas)
     if state.get("additionalProperties") is not False:
         return
     for read in reads:
         name = read.path[0] if read.root == "state" and read.path else None
-        if not isinstance(name, str) or name in known or name in ROOTS:
+        if not isinstance(name, str) or name in properties or name in ROOTS:
             continue
-        near = difflib.get_close_matches(name, known, 1)
-        hint = f"Did you mean {near[0]!r}?" if near else f"Known: {', '.join(sorted(known)) or 'none'}."
+        near = difflib.get_close_matches(name, properties, 1)
+        hint = f"Did you mean {near[0]!r}?" if near else f"Known: {', '.join(sorted(properties)) or 'none'}."
         yield _problem(
             "warning", "unknown-path", f"there is no value named {name!r} here", hint, read.offset, read.length
         )

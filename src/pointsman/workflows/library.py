@@ -192,11 +192,11 @@ class Library:
         if not self._settings.delays:
             workflow = without_delays(workflow)
         document: JsonObject = workflow.to_document()
-        named = list(variables_in(document))
-        if not named:
+        variables = list(variables_in(document))
+        if not variables:
             return workflow
         granted = self._settings.granted()
-        missing = sorted({name for _, name in named if name not in granted})
+        missing = sorted({name for _, name in variables if name not in granted})
         if missing:
             raise VariableUnresolved(
                 f"the workflow needs {', '.join(missing)}, but no value is set",
@@ -243,8 +243,10 @@ class Library:
 
     async def pinned(self, definition: str, options: JsonObject) -> Plan:
         """Return the plan of a stored definition, compiled according to the options of its execution."""
-        model, said = options.get("model"), options.get("language")
-        language = said if isinstance(said, str) else self._settings.language  # Older executions did not store it.
+        model, pinned_language = options.get("model"), options.get("language")
+        language = (
+            pinned_language if isinstance(pinned_language, str) else self._settings.language
+        )  # Older executions did not store it.
         trial = options.get(PARTIAL_RUN_OPTION)
         all_languages = options.get(ALL_LANGUAGES) is True  # Older executions used one language.
         tries = "" if trial is None else json.dumps(trial, sort_keys=True)
@@ -371,8 +373,8 @@ class Library:
         saved = [name for name in runnable.tools if name.startswith(PREFIX)]
         if not saved:
             return [*runnable.workflows]
-        named = workflows_named(saved, [one for one in await self._saved.list() if one.enabled])
-        return [*runnable.workflows, *[one for one in named if await self._sees(reader, one)]]
+        called = workflows_named(saved, [one for one in await self._saved.list() if one.enabled])
+        return [*runnable.workflows, *[one for one in called if await self._sees(reader, one)]]
 
     async def called_by(self, workflow: WorkflowDefinition, node: str) -> list[str]:
         """Return the workflows that one node calls, as `called` does."""
@@ -434,7 +436,7 @@ class Library:
                 "%s may not call %r at node %r: its starter or its author lost the right", parent.id, reference, node
             )
             raise unknown_workflow(reference)
-        passed = {name: said for name, said in parent.setup.options.items() if name not in OF_PARENT}
+        passed = {name: option for name, option in parent.setup.options.items() if name not in OF_PARENT}
         options: JsonObject = {**passed, "revision": pin["revision"]}
         if AUTHORS in pin:
             options[AUTHORS] = pin[AUTHORS]
@@ -488,12 +490,12 @@ def encoded(workflow: WorkflowDefinition) -> bytes:
 
 def tools_in(workflow: WorkflowDefinition, agents: Mapping[str, AgentConfig]) -> Iterator[str]:
     """Yield the tools that the nodes and agents of a workflow may call. `agents`: those of the settings."""
-    known = {**agents, **(workflow.agents or {})}
+    all_agents = {**agents, **(workflow.agents or {})}
     for config in (*(node.config for node in workflow.nodes), *(workflow.agents or {}).values()):
         match config:
             case AgentConfig():
-                named = known.get(config.agent) if config.agent is not None else None
-                yield from config.tools or (named.tools if named is not None else None) or ()
+                agent = all_agents.get(config.agent) if config.agent is not None else None
+                yield from config.tools or (agent.tools if agent is not None else None) or ()
             case VerifierConfig():
                 yield from config.tools or ()
             case PlannerConfig() if config.task_template is not None:
@@ -511,9 +513,9 @@ def _values(settings: Settings) -> dict[str, Json]:
 async def pipeline_of(app: AppContext) -> str:
     """Return the id of the workflow that the setting `pipeline` names. A name without a saved or built-in workflow is
     returned unchanged."""
-    name, known = app.settings.pipeline, app[LIBRARY].workflows
+    name, workflows = app.settings.pipeline, app[LIBRARY].workflows
     shipped = f"{BUILT_IN}{name}"
-    return shipped if await known.find(name) is None and await known.find(shipped) is not None else name
+    return shipped if await workflows.find(name) is None and await workflows.find(shipped) is not None else name
 
 
 LIBRARY: Final = Part[Library]("library")

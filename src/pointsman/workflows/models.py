@@ -145,26 +145,26 @@ class UnreachableModel:
 
 def model_uses(workflow: WorkflowDefinition, agents: Mapping[str, AgentConfig]) -> Iterator[ModelUse]:
     """Yield every use of a model, in document order. `agents`: those of the installation."""
-    known = {**agents, **(workflow.agents or {})}
+    all_agents = {**agents, **(workflow.agents or {})}
     default = (workflow.config.default_model if workflow.config is not None else None) or ""
     for position, node in enumerate(workflow.nodes):
-        yield from _uses_of_node(workflow, node, pointer_to("nodes", position), known, default)
+        yield from _uses_of_node(workflow, node, pointer_to("nodes", position), all_agents, default)
     for position, edge in enumerate(workflow.edges):
         if isinstance(edge.condition, AskModel):
             at = pointer_to("edges", position, "condition")
-            named = edge.condition.model
-            yield ModelUse(edge.source, _at(at, "model", named), named or default, purpose="judge")
+            model = edge.condition.model
+            yield ModelUse(edge.source, _at(at, "model", model), model or default, purpose="judge")
 
 
 def _uses_of_node(
     workflow: WorkflowDefinition, node: Node, pointer: str, agents: dict[str, AgentConfig], default: str
 ) -> Iterator[ModelUse]:
     config, at = node.config, f"{pointer}/config"
-    named: str | None = None
+    model: str | None = None
     match config:
         case AgentConfig():
             agent, _ = resolved_agent(config, agents)
-            named, place = agent.model, _at(at, "model", config.model)
+            model, place = agent.model, _at(at, "model", config.model)
             fallback = tuple(agent.fallback or ())
             yield ModelUse(node.id, place, agent.model or default, fallback, agent.purpose or "generation")
             rules = agent.guardrails
@@ -172,25 +172,25 @@ def _uses_of_node(
                 if rule.prompt is not None:
                     yield ModelUse(node.id, place, rule.model or agent.model or default, fallback, "guardrail")
         case DecisionConfig() if config.llm_prompt is not None:
-            named = config.model
-            yield ModelUse(node.id, _at(at, "model", named), named or default, purpose="decision")
+            model = config.model
+            yield ModelUse(node.id, _at(at, "model", model), model or default, purpose="decision")
         case VerifierConfig():
-            named = config.model
-            yield ModelUse(node.id, _at(at, "model", named), named or default, purpose="validation")
+            model = config.model
+            yield ModelUse(node.id, _at(at, "model", model), model or default, purpose="validation")
         case PlannerConfig():
-            named, template = config.model, config.task_template
-            place = _at(at, "model", named)
-            yield ModelUse(node.id, place, named or default, purpose="planning")
+            model, template = config.model, config.task_template
+            place = _at(at, "model", model)
+            yield ModelUse(node.id, place, model or default, purpose="planning")
             if template is not None or config.synthesize:
                 own = template.model if template is not None else None
-                yield ModelUse(node.id, place, own or named or default, purpose="task")
+                yield ModelUse(node.id, place, own or model or default, purpose="task")
             if config.synthesize:
-                yield ModelUse(node.id, place, named or default, purpose="synthesis")
+                yield ModelUse(node.id, place, model or default, purpose="synthesis")
         case _:
             pass
     acts = not isinstance(config, _INSTANT) and not (isinstance(config, DecisionConfig) and config.llm_prompt is None)
     if acts and on_failure_of(node.execution, workflow.config) == "llm_recovery":
-        yield ModelUse(node.id, pointer, named or default, purpose="recover")
+        yield ModelUse(node.id, pointer, model or default, purpose="recover")
 
 
 def _at(pointer: str, key: str, value: object) -> str:
@@ -240,16 +240,16 @@ def is_answered_by_script(models: ReachedModels, uses: Iterable[ModelUse], model
 def unreachable(models: ReachedModels, uses: Iterable[ModelUse], model: str | None) -> Iterator[UnreachableModel]:
     """Yield the uses that cannot be answered from this installation, each chain of models once. `model`: the model that
     answers all uses."""
-    known: dict[tuple[str, ...], ModelUnusable | ModelUnnamed | None] = {}
+    problems_by_names: dict[tuple[str, ...], ModelUnusable | ModelUnnamed | None] = {}
     for use in uses:
         names = _names_of(models, use, model)
-        if names in known:
+        if names in problems_by_names:
             continue
-        known[names] = None
+        problems_by_names[names] = None
         try:
             models.check(names)
         except (ModelUnusable, ModelUnnamed) as why:
-            known[names] = why
+            problems_by_names[names] = why
             yield UnreachableModel(use, names, why)
 
 
@@ -276,9 +276,9 @@ def model_problems(
 
 
 def _filled_in(use: ModelUse, granted: Mapping[str, str]) -> ModelUse:
-    named = substituted([use.model, *use.fallback], granted)
-    assert isinstance(named, list)
-    first, *others = map(str, named)
+    names = substituted([use.model, *use.fallback], granted)
+    assert isinstance(names, list)
+    first, *others = map(str, names)
     return ModelUse(use.node, use.pointer, first, tuple(others), use.purpose)
 
 
@@ -287,9 +287,11 @@ def message_of(one: UnreachableModel) -> str:
     first = one.names[0]
     if isinstance(one.why, ModelUnnamed):
         return f"the node {one.use.node!r} needs a model, but none is configured"
-    named = f"{first!r}" + (f" nor its fallback {', '.join(map(repr, one.names[1:]))}" if len(one.names) > 1 else "")
+    model_names = f"{first!r}" + (
+        f" nor its fallback {', '.join(map(repr, one.names[1:]))}" if len(one.names) > 1 else ""
+    )
     verb = "cannot use either" if len(one.names) > 1 else "cannot call"
-    return f"the node {one.use.node!r} {verb} {named}: {one.why}"
+    return f"the node {one.use.node!r} {verb} {model_names}: {one.why}"
 
 
 def hint_of(why: PointsmanError) -> str:
@@ -307,13 +309,13 @@ def model_name_problems(
 ) -> Iterator[Problem]:
     """Yield the problems of a workflow's model names. `providers`: those of the settings. If one `model` answers all
     agents, all problems are warnings."""
-    told: dict[str, Problem | None] = {}
+    problems: dict[str, Problem | None] = {}
     for pointer, name in _named(workflow):
         if "{" in name or "$" in name or is_scripted(name):
             continue
-        if name not in told:
-            told[name] = _problem(name, providers, suggests=len(told) < SUGGESTED_MAX)
-        problem = told[name]
+        if name not in problems:
+            problems[name] = _problem(name, providers, suggests=len(problems) < SUGGESTED_MAX)
+        problem = problems[name]
         if problem is None:
             continue
         near = None if problem.fix is None else problem.fix[0]["value"]
@@ -384,6 +386,6 @@ def _tools_of(command: Execute, spec: WorkSpec) -> Iterator[str]:
     """Yield the names of the tools that an attempt may call."""
     listed, one, calls = spec.config.get("tools"), spec.config.get("tool"), command.input.get("calls")
     yield from (name for name in [*(listed if isinstance(listed, list) else []), one] if isinstance(name, str))
-    for said in calls if isinstance(calls, list) else []:
-        if (call := read_call(said)) is not None:
+    for item in calls if isinstance(calls, list) else []:
+        if (call := read_call(item)) is not None:
             yield call.name

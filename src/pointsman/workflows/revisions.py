@@ -165,8 +165,8 @@ async def diff_revisions(app: AppContext, workflow: str, old: int | None, new: i
     sources: list[Workflow] = []
     for revision in (since, to):
         if revision not in revisions:
-            known = ", ".join(map(str, revisions))
-            raise NoSuchRevision(f"{workflow!r} has no revision {revision}", hint=f"It has {known}.")
+            listed = ", ".join(map(str, revisions))
+            raise NoSuchRevision(f"{workflow!r} has no revision {revision}", hint=f"It has {listed}.")
         sources.append(await source_of_saved(app, f"{workflow}@{revision}"))
     names, chars = (f"{workflow}@{since}", f"{workflow}@{to}"), sum(one.chars for one in sources)
     return await app[DOCUMENTS].run(line_differences, *sources, *names, by=by, chars=chars)
@@ -180,12 +180,12 @@ def line_differences(old: Workflow, new: Workflow, old_name: str, new_name: str)
 
 async def old_revision(app: AppContext, workflow: str, revision: int) -> Workflow:
     """Return the document of a revision. Raises `UnknownWorkflow`, `NoSuchRevision`."""
-    known = [entry.revision for entry in await app.store.workflows.list(WorkflowId(workflow))]
-    if not known:
+    revisions = [entry.revision for entry in await app.store.workflows.list(WorkflowId(workflow))]
+    if not revisions:
         await app[LIBRARY].found(workflow)
-    if revision not in known:
+    if revision not in revisions:
         raise NoSuchRevision(
-            f"{workflow!r} has no revision {revision}", hint=f"Revisions: {', '.join(map(str, known[:20]))}."
+            f"{workflow!r} has no revision {revision}", hint=f"Revisions: {', '.join(map(str, revisions[:20]))}."
         )
     return await source_of_saved(app, f"{workflow}@{revision}")
 

@@ -63,14 +63,14 @@ async def save_as(
         await _tool_name_must_be_free(app, caller, name)
     claimed = is_new and await claim(app, caller, name)
     try:
-        known = await app.store.workflows.find(name)
+        latest = await app.store.workflows.find(name)
         author_name = caller.name if author is None else author
         saved = await save(app, source, author=author_name, draft=draft, after=after, reader=caller)
     except BaseException:
         if claimed:
             await release_claim(app, name)
         raise
-    if known is None or saved.revision > known.revision:
+    if latest is None or saved.revision > latest.revision:
         await note_authors(app, caller, saved)
     return saved
 
@@ -216,8 +216,8 @@ class SavedAgents:
             entrance=by.entrance,
         )
         if latest is not None:  # Store the old revision first: a crash between the two writes loses none.
-            kept = msgspec.structs.replace(latest, deleted=False)
-            await self._entries.put(REVISION, f"{name}@{latest.revision}", msgspec.to_builtins(kept))
+            restored = msgspec.structs.replace(latest, deleted=False)
+            await self._entries.put(REVISION, f"{name}@{latest.revision}", msgspec.to_builtins(restored))
         try:
             await self._entries.put(LATEST, name, msgspec.to_builtins(made), after=entry.version if entry else 0)
         except EntryMoved:
@@ -233,7 +233,7 @@ class SavedAgents:
             latest = await self.get(bare)
             if after not in (None, latest.revision):
                 raise RevisionMoved.of(bare, latest.revision)
-            gone = msgspec.to_builtins(msgspec.structs.replace(latest, deleted=True))
+            deleted = msgspec.to_builtins(msgspec.structs.replace(latest, deleted=True))
             with suppress(EntryMoved):  # Another caller saved the agent meanwhile: read it again.
-                await self._entries.put(LATEST, bare, gone, after=entry.version if entry else 0)
+                await self._entries.put(LATEST, bare, deleted, after=entry.version if entry else 0)
                 return

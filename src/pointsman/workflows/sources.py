@@ -343,9 +343,9 @@ def outline_of(read: ReadDocument) -> Outline:
     problems = sort_problems(limited(read.problems))
     workflow = read.workflow
     imported = read.imported
-    given = None if imported is None else imported.document.get("id")
+    document_id = None if imported is None else imported.document.get("id")
     if workflow is None:
-        return Outline(None, problems, read.dialect, given, imported is not None)
+        return Outline(None, problems, read.dialect, document_id, imported is not None)
     names: dict[Kind, dict[str, None]] = {kind: {} for kind in _NAMED}
     for site in sites_of(workflow):
         if site.kind in names:
@@ -356,7 +356,7 @@ def outline_of(read: ReadDocument) -> Outline:
         head=workflow.model_copy(update={"nodes": (), "edges": (), "agents": None}),
         problems=problems,
         dialect=read.dialect,
-        given_id=given,
+        given_id=document_id,
         is_workflow=True,
         node_count=len(workflow.nodes),
         calls=any(isinstance(node.config, WorkflowCallConfig) for node in workflow.nodes),

@@ -187,8 +187,8 @@ async def try_tool(app: AppContext, name: str, arguments: JsonObject) -> TriedTo
             result = await app.tools.call(call, key=f"try-{os.urandom(16).hex()}")
         return {"ok": True, "result": redact.json(result), "failure": None}
     except ToolFailed as failed:
-        told = masked_failure(failed.failure, redact)
-        failure: ToolFailure = {"code": told.code, "message": told.message, "hint": told.hint}
+        masked = masked_failure(failed.failure, redact)
+        failure: ToolFailure = {"code": masked.code, "message": masked.message, "hint": masked.hint}
         return {"ok": False, "result": None, "failure": failure}
 
 
@@ -208,13 +208,13 @@ async def found_tools(app: AppContext, *, words: str = "", names: Collection[str
     only their servers are asked. `tool_view` returns the details."""
     if names is None:
         await app.tools.prepare_all()
-        known: Iterable[str] = app.tools.names()
+        tool_names: Iterable[str] = app.tools.names()
     else:
         await app.tools.prepare(names)
-        known = sorted({*names})
+        tool_names = sorted({*names})
     return [
         {"name": name, "origin": origin}
-        for name in known
+        for name in tool_names
         if (origin := app.tools.origin(name)) is not None and _says(app, words, name)
     ]
 

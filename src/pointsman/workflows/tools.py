@@ -82,12 +82,12 @@ class WorkflowTools:
         """Return the tool of the latest revision of each workflow."""
         entries = await self._workflows.list()
         revisions = {entry.id: entry.revision for entry in entries}
-        known: dict[tuple[str, int], Tool | None] = {}
+        tools: dict[tuple[str, int], Tool | None] = {}
         for name, workflow in by_tool_name(entries).items():
             at = (workflow, revisions[workflow])
-            known[at] = self._known[at] if at in self._known else await self._tool(name, workflow)
-        self._known = known
-        return [tool for tool in known.values() if tool is not None]
+            tools[at] = self._known[at] if at in self._known else await self._tool(name, workflow)
+        self._known = tools
+        return [tool for tool in tools.values() if tool is not None]
 
     async def _tool(self, name: str, workflow: WorkflowId) -> Tool | None:
         found = await self._workflows.find(workflow)
@@ -172,7 +172,7 @@ def registry_for(settings: Settings, tools: Iterable[Tool | Callable[..., object
         from pointsman.tools.commands import CommandTool  # Import only if needed, as above.
 
         registry.add(CommandTool(name, command, box=settings.sandbox.box), origin="command")
-    known = known_redaction(settings)
+    redaction = known_redaction(settings)
     for name, server in settings.mcp.items():
         from pointsman.tools.mcp.server import McpServer  # Import only if needed, as above.
         from pointsman.tools.mcp.source import McpTools
@@ -186,7 +186,7 @@ def registry_for(settings: Settings, tools: Iterable[Tool | Callable[..., object
                     open_transport=open_transport,
                     resolved=settings.resolved,
                     rule=settings.rule,
-                    known=known,
+                    known=redaction,
                 )
             )
         )

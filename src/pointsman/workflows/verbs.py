@@ -238,9 +238,9 @@ class WorkflowVerbs(Verbs):
         """Return the revision that a write must replace; None: any. Raises `RevisionMoved`."""
         if match is None:
             return None
-        known = await self._entry(workflow)
-        revision = known["revision"]
-        return match_etag(match, etag_of_revision(known), revision, RevisionMoved.of(workflow, revision))
+        entry = await self._entry(workflow)
+        revision = entry["revision"]
+        return match_etag(match, etag_of_revision(entry), revision, RevisionMoved.of(workflow, revision))
 
 
 def _chars_of(value: object) -> int:

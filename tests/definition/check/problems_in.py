@@ -22,7 +22,7 @@ def workflow_of(native: JsonObject) -> WorkflowDefinition:
 
 
 def found(native: JsonObject, *, known: Installation = NOTHING_ASKED) -> tuple[Problem, ...]:
-    return check(workflow_of(native), known=known)
+    return check(workflow_of(native), installation=known)
 
 
 def drawn(

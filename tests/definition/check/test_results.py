@@ -41,7 +41,7 @@ def found(source: JsonObject, code: str, known: Installation | None = None) -> l
     workflow, wrong = WorkflowDefinition.from_document(source)
     assert workflow is not None
     assert not wrong
-    return [one for one in check(workflow, known=known or Installation()) if one.code == code]
+    return [one for one in check(workflow, installation=known or Installation()) if one.code == code]
 
 
 def said(text: str) -> JsonObject:
@@ -170,7 +170,7 @@ def arguments(parameters: Json, schema: JsonObject = CLOSED, **more: Json) -> li
     node: JsonObject = {"id": "t", "type": "tool", "config": {"tool": "look", "parameters": parameters}}
     workflow, wrong = WorkflowDefinition.from_document(document(node, **more))
     assert workflow is not None, wrong
-    problems = check(workflow, known=Installation(tools={"look": ToolFacts(parameters=schema)}))
+    problems = check(workflow, installation=Installation(tools={"look": ToolFacts(parameters=schema)}))
     return [(one.code, one.severity, one.pointer) for one in problems if "argument" in one.code]
 
 
@@ -179,7 +179,7 @@ def test_inputs_of_a_tool_node_without_parameters_are_its_parameters(name: str, 
     node: JsonObject = {"id": "t", "type": "tool", "config": {"tool": "look"}, "inputs": {name: "input.it"}}
     workflow, wrong = WorkflowDefinition.from_document(document(node))
     assert workflow is not None, wrong
-    problems = check(workflow, known=Installation(tools={"look": ToolFacts(parameters=CLOSED)}))
+    problems = check(workflow, installation=Installation(tools={"look": ToolFacts(parameters=CLOSED)}))
     found = [one.pointer for one in problems if one.code == "missing-argument"]
     assert found == ["/nodes/0/inputs"] * missing
 

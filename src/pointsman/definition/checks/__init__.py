@@ -32,9 +32,9 @@ from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.definition.problems import Problem, sort_problems
 
 
-def check(workflow: WorkflowDefinition, *, known: Installation = NOTHING_ASKED) -> tuple[Problem, ...]:
+def check(workflow: WorkflowDefinition, *, installation: Installation = NOTHING_ASKED) -> tuple[Problem, ...]:
     """Return all problems, sorted by pointer. Pointers and fixes refer to the native document."""
-    subject = Subject(workflow, analyse(workflow), known)
+    subject = Subject(workflow, analyse(workflow), installation)
     formulas = read_formulas(subject)
     return sort_problems(
         chain(

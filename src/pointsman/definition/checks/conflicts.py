@@ -35,7 +35,7 @@ def check_conflicts(subject: Subject, formulas: Formulas) -> Iterator[Problem]:
     for region in found.regions:
         yield from data.conflicts(region, data.writers(region, data.writings))
         if region.scoped:
-            yield from (data.approval_race(region, *race) for race in data.races(region, asking=True))
+            yield from (data.approval_race(region, *race) for race in data.races(region, human_only=True))
         else:
             yield from (data.race(region, *race) for race in data.races(region))
     if not found.complete or data.comparisons_left < 0:
@@ -173,8 +173,8 @@ class _Data:
         if one is other:
             message = f"{subject.node(one.node)} runs several times at once {where}, and writes {path!r} each time"
         else:
-            who = f"{subject.node(one.node)} and {subject.node(other.node)}"
-            message = f"{who} may run at once {where}, and both write {path!r}"
+            writers_text = f"{subject.node(one.node)} and {subject.node(other.node)}"
+            message = f"{writers_text} may run at once {where}, and both write {path!r}"
         hint = f"Give it a reducer (`state: {{{path}: {{reduce: append}}}}`), or write to different paths."
         if region.scoped and region.repeated:
             hint = (
@@ -184,11 +184,11 @@ class _Data:
         make = error if meeting.certain and not subject.imported else warning
         return make("write-conflict", other.pointer, message, hint=hint)
 
-    def races(self, region: Region, *, asking: bool = False) -> Iterator[tuple[FormulaRead, Writing]]:
-        """Yield each read with a write that another step may make at the same time. `asking`: only reads by gates."""
+    def races(self, region: Region, *, human_only: bool = False) -> Iterator[tuple[FormulaRead, Writing]]:
+        """Yield each read with a write that may happen at the same time. `human_only`: only reads by gates."""
         writers = self.writers(region, self.seen_writings)
         for node in sorted(region.branch.keys() & self.readings.keys()) if writers else ():
-            if asking and not isinstance(self.subject.nodes[node].config, HumanConfig):
+            if human_only and not isinstance(self.subject.nodes[node].config, HumanConfig):
                 continue
             for reading in self.readings[node]:
                 classes = writers.get(str(reading.read.path[0]), {})

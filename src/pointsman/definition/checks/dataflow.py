@@ -128,10 +128,10 @@ class _Flow:
         config = self.subject.nodes[place.node].config if place.node is not None else None
         if place.edge is None or not isinstance(config, ParallelConfig) or name not in {*ITEM_ROOTS, config.as_}:
             return ""
-        who = self.subject.node(place.node) if place.node is not None else ""
+        opener = self.subject.node(place.node) if place.node is not None else ""
         return (
-            f"Conditions on the edges of {who} choose its branches before a branch has an item: {name!r} of {who} is "
-            "not available yet. Put a decision after the edge, or filter `items`."
+            f"Conditions on the edges of {opener} choose its branches before a branch has an item: {name!r} of "
+            f"{opener} is not available yet. Put a decision after the edge, or filter `items`."
         )
 
     def where(self, reading: FormulaRead) -> str:
@@ -154,8 +154,8 @@ class _Flow:
         if place.node in writers and self.written_above(reading):
             return
         if not self.order.may_precede(writers, place.node, own=own):
-            who = self.subject.listed(writers)
-            message = f"{self.where(reading)} reads {path!r}, which only {who} writes, and never before it"
+            writer_names = self.subject.listed(writers)
+            message = f"{self.where(reading)} reads {path!r}, which only {writer_names} writes, and never before it"
             lax = self.subject.imported or self.is_open or reading.read.guarded
             make = warning if lax else error
             yield make("read-before-written", place.pointer, message, hint="Move the write before the read.")
@@ -243,12 +243,12 @@ class _Flow:
         read = {str(one.read.path[0]) for one in formulas.readings if one.read.root == "state" and one.read.path}
         declared = {pattern.split(".")[0] for pattern in self.subject.workflow.state or {}}
         by_nodes = {str(one.keys[0]) for one in formulas.writings if "/editable/" not in one.pointer}
-        known = self.given | read | declared | by_nodes
+        declared_fields = self.given | read | declared | by_nodes
         written = {str(one.keys[0]) for one in formulas.writings if one.certain}
         candidates = {*self.given, *declared, *written} - BUILT_IN
         for writing in formulas.writings:
             name = str(writing.keys[0])
-            if "/editable/" not in writing.pointer or name in known:
+            if "/editable/" not in writing.pointer or name in declared_fields:
                 continue
             near = self.subject.nearest(name, candidates)
             message = f"people may edit {name!r} at {self.subject.node(writing.node)}, but no node writes or reads it"
@@ -263,13 +263,13 @@ class _Flow:
         declared = {pattern.split(".")[0] for pattern in workflow.state or {}}
         if not declared and workflow.dialect != "graph":
             return
-        known, told = self.given | declared, set[str]()
-        candidates = known - BUILT_IN
+        fields, reported = self.given | declared, set[str]()
+        candidates = fields - BUILT_IN
         for writing in formulas.writings:
             name = str(writing.keys[0])
-            if not writing.certain or name in known or name in told or name.startswith("_"):
+            if not writing.certain or name in fields or name in reported or name.startswith("_"):
                 continue
-            told.add(name)
+            reported.add(name)
             message = f"{self.subject.node(writing.node)} writes {name!r}, which `state` does not declare"
             hint = question(
                 self.subject.nearest(name, candidates),
@@ -423,8 +423,8 @@ class Order:
         waiting = [(head, -1) for head in dry]
         done: set[int] = set()
         while waiting:
-            node, came = waiting.pop()
-            for edge in self._onwards(node, came, writers):
+            node, arrival = waiting.pop()
+            for edge in self._onwards(node, arrival, writers):
                 if edge in done:
                     continue
                 done.add(edge)
@@ -439,7 +439,7 @@ class Order:
                     waiting.append((target, edge))
         return dry
 
-    def _onwards(self, node: int, came: int, writers: frozenset[int]) -> tuple[int, ...]:
+    def _onwards(self, node: int, arrival: int, writers: frozenset[int]) -> tuple[int, ...]:
         if node in writers:
             return ()
         shape = self.graph.loops.get(node)
@@ -447,14 +447,14 @@ class Order:
         if shape is None or not isinstance(config, LoopConfig) or config.while_ is not None or config.over is not None:
             return self.graph.out[node]
         # Unless the loop has a condition before the first round, its exit follows at least one round.
-        return self.graph.out[node] if came in shape.back_edges else shape.body_edges
+        return self.graph.out[node] if arrival in shape.back_edges else shape.body_edges
 
     def _needed(self, node: int) -> int:
         """Return how many routes must have arrived before the node starts."""
-        known = self._awaited.get(node)
-        if known is None:
-            known = self._awaited[node] = self._expected(node) if self._waits(node) else 0
-        return known
+        needed = self._awaited.get(node)
+        if needed is None:
+            needed = self._awaited[node] = self._expected(node) if self._waits(node) else 0
+        return needed
 
     def _expected(self, node: int) -> int:
         reached = (edge for edge in self.graph.into[node] if self.graph.edges[edge].source >= 0)

@@ -21,7 +21,7 @@ UNDOES_NOTHING: Final = frozenset({"start", "end", "parallel", "join", "loop", "
 def check_compensation(subject: Subject) -> Iterator[Problem]:
     graph, workflow = subject.graph, subject.workflow
     config = workflow.config
-    named = (workflow.entry, workflow.on_error, config.on_limit if config is not None else None)
+    handlers = (workflow.entry, workflow.on_error, config.on_limit if config is not None else None)
     for name in sorted(compensations_of(workflow) & graph.index.keys()):
         position = graph.index[name]
         node, at = subject.nodes[position], subject.at_node(position)
@@ -29,7 +29,7 @@ def check_compensation(subject: Subject) -> Iterator[Problem]:
             message = f"{subject.node(position)} must undo a step, but nodes of type {node.type!r} cannot undo anything"
             hint = "Name a node that does work: a tool, an agent, a sub-workflow, a person."
             yield error("compensation-impossible", at, message, hint=hint)
-        if graph.out[position] or graph.into[position] or name in named:
+        if graph.out[position] or graph.into[position] or name in handlers:
             message = f"{subject.node(position)} is a compensation, but control also reaches it in other ways"
             hint = (
                 "A compensation must have no edges, and must not be `entry`, `onLimit` or `onError`. Use a "
@@ -66,11 +66,11 @@ def _entries(subject: Subject) -> Iterator[Problem]:
         yield error(
             "several-starts", subject.at_node(extra), message, hint="Keep one start node and connect it to both places."
         )
-    named = subject.workflow.entry
-    if starts and named is not None and subject.graph.index.get(named, starts[0]) != starts[0]:
-        message = f"`entry` names {named!r}, but an execution begins at {subject.node(starts[0])}"
+    entry_id = subject.workflow.entry
+    if starts and entry_id is not None and subject.graph.index.get(entry_id, starts[0]) != starts[0]:
+        message = f"`entry` names {entry_id!r}, but an execution begins at {subject.node(starts[0])}"
         yield warning("entry-not-start", "/entry", message, hint="Remove `entry`, or the start node.")
-    if not entries and named is None:
+    if not entries and entry_id is None:
         message = "no node can be the entry: every node has an incoming edge"
         yield error("no-entry", "/nodes", message, hint="Add a start node, or name the first node in `entry`.")
     elif len({subject.nodes[entry].id for entry in entries}) > 1 and not starts:
@@ -129,14 +129,14 @@ def _endless(subject: Subject, trapped: set[int]) -> list[Part]:
     endless = cycles(sure)
     if not trapped:
         return endless
-    known = {node for part in endless for node in part}
+    members_of_others = {node for part in endless for node in part}
     inside = [list(graph.links.targets(node)) if node in trapped else [] for node in range(len(graph.ids))]
     for part in components(inside):
         members = set(part)
         closed = members <= trapped and all(target in members for node in part for target in inside[node])
-        if closed and not members & known:
+        if closed and not members & members_of_others:
             endless.append(part)
-            known |= members
+            members_of_others |= members
     return endless
 
 

@@ -152,9 +152,9 @@ def _approver_texts(
 
 def _reported(text: CheckedTemplate, found: Sequence[_Suspect]) -> Problem:
     source = text.place.text
-    named = listed(dict.fromkeys(source[one.at : one.end] for one in found[:_NAMED_IN_MESSAGE]))
+    shown_names = listed(dict.fromkeys(source[one.at : one.end] for one in found[:_NAMED_IN_MESSAGE]))
     more = f" and {len(found) - _NAMED_IN_MESSAGE} more" if len(found) > _NAMED_IN_MESSAGE else ""
-    message = f"{named}{more} {'is' if len(found) == 1 else 'are'} plain text, not placeholders"
+    message = f"{shown_names}{more} {'is' if len(found) == 1 else 'are'} plain text, not placeholders"
     instead = next((one.instead for one in found if one.instead), "")
     hint = f"Write {instead}" if instead else "A placeholder is {path}, {path | upper} or {{ expression }}"
     fix = None
@@ -369,8 +369,8 @@ def _named(words: str, names: Names, before: str, after: str) -> str:
     """Return the placeholder for the only field with this name, in any style; empty if none exists."""
     if words in names.declared:
         return f'{before}state["{words}"]{after}'
-    meant = [name for name in names.declared if _letters(name) == _letters(words)]
-    return f"{before}{meant[0]}{after}" if len(meant) == 1 else ""
+    candidates = [name for name in names.declared if _letters(name) == _letters(words)]
+    return f"{before}{candidates[0]}{after}" if len(candidates) == 1 else ""
 
 
 def _letters(name: str) -> str:

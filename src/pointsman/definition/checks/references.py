@@ -51,11 +51,11 @@ def _duplicates(subject: Subject) -> Iterator[Problem]:
 
 def ends_missing(workflow: WorkflowDefinition) -> Iterator[tuple[int, str, str]]:
     """Yield (edge, `source` or `target`, name) for each end of an edge that names a missing node."""
-    known = {node.id for node in workflow.nodes}
+    node_ids = {node.id for node in workflow.nodes}
     for position, edge in enumerate(workflow.edges):
-        if edge.source not in known:
+        if edge.source not in node_ids:
             yield position, "source", edge.source
-        if edge.target not in known and edge.target != END:
+        if edge.target not in node_ids and edge.target != END:
             yield position, "target", edge.target
 
 
@@ -80,13 +80,13 @@ def dropped_edges(workflow: WorkflowDefinition) -> Iterator[Problem]:
 
 def _dangling_edges(subject: Subject) -> Iterator[Problem]:
     missing = missing_nodes(subject)
-    known: dict[str, tuple[str | None, str, Repair | None]] = {}
+    reported: dict[str, tuple[str | None, str, Repair | None]] = {}
     for position, key, name in ends_missing(subject.workflow):
         if subject.graph.edges[position].kind == "never":
             continue
-        if name not in known:
-            known[name] = _about_missing(subject, name, missing[name])
-        near, together, without = known[name]
+        if name not in reported:
+            reported[name] = _about_missing(subject, name, missing[name])
+        near, together, without = reported[name]
         at = subject.at_edge(position, key)
         verb = "starts at" if key == "source" else "leads to"
         yield error(
@@ -113,11 +113,15 @@ _EDGE_ENDS: Final = frozenset({"source", "target"})
 
 def _dangling_names(subject: Subject) -> Iterator[Problem]:
     """Report unknown node names outside of edges: `entry`, `onLimit`, `branches`, `of`, `body`, `compensate` …"""
-    known = subject.graph.index
+    node_index = subject.graph.index
     for site in subject.sites:
-        if site.kind != "node" or site.text in known or (site.parts[0] == "edges" and site.parts[-1] in _EDGE_ENDS):
+        if (
+            site.kind != "node"
+            or site.text in node_index
+            or (site.parts[0] == "edges" and site.parts[-1] in _EDGE_ENDS)
+        ):
             continue
-        near = subject.nearest(site.text, known)
+        near = subject.nearest(site.text, node_index)
         yield error(
             "unknown-node",
             site.pointer,
@@ -129,10 +133,10 @@ def _dangling_names(subject: Subject) -> Iterator[Problem]:
 
 
 def _unknown_things(subject: Subject) -> Iterator[Problem]:
-    known = subject.known
+    installation = subject.known
     own = subject.workflow.agents
-    agents = None if known.agents is None else {*known.agents, *(own or {})}
-    workflows = None if known.workflows is None else {*known.workflows, str(subject.workflow.id)}
+    agents = None if installation.agents is None else {*installation.agents, *(own or {})}
+    workflows = None if installation.workflows is None else {*installation.workflows, str(subject.workflow.id)}
     for site in subject.sites:
         match site.kind:
             case "agent":
@@ -145,18 +149,18 @@ def _unknown_things(subject: Subject) -> Iterator[Problem]:
                         "unknown-agent", site.pointer, f"this workflow does not define the agent {site.text!r}"
                     )
                     yield _unknown(found, site, near)
-            case "tool" if _is_unknown(site, site.text, known.tools):
+            case "tool" if _is_unknown(site, site.text, installation.tools):
                 found = error("unknown-tool", site.pointer, f"there is no tool {site.text!r}")
-                yield _unknown(found, site, subject.nearest(site.text, known.tools or ()))
-            case "tool" if (facts := (known.tools or {}).get(site.text)) is not None:
+                yield _unknown(found, site, subject.nearest(site.text, installation.tools or ()))
+            case "tool" if (facts := (installation.tools or {}).get(site.text)) is not None:
                 if facts.off:
                     off = error("tool-off", site.pointer, f"the tool {site.text!r} is disabled", hint=facts.off)
                     yield replace(off, severity="note") if _takes_failure(subject, site, off.code) else off
                 elif facts.silent:
                     yield warning("mcp-unreachable", site.pointer, facts.silent, hint=facts.hint)
-            case "model" if _is_unknown(site, site.text, known.models):
+            case "model" if _is_unknown(site, site.text, installation.models):
                 found = error("unknown-model", site.pointer, f"there is no model {site.text!r}")
-                yield _unknown(found, site, subject.nearest(site.text, known.models or ()))
+                yield _unknown(found, site, subject.nearest(site.text, installation.models or ()))
             case "workflow" if _is_unknown(site, site.text.partition("@")[0], workflows):
                 found = error("unknown-workflow", site.pointer, f"there is no workflow {site.text!r}")
                 yield _unknown(found, site, subject.nearest(site.text, workflows or ()))
@@ -178,9 +182,9 @@ def _takes_failure(subject: Subject, site: TextLocation, code: str) -> bool:
     return any(isinstance(one, OnError) and (one.codes is None or code in one.codes) for one in conditions)
 
 
-def _is_unknown(site: TextLocation, name: str, known: Collection[str] | None) -> bool:
+def _is_unknown(site: TextLocation, name: str, names: Collection[str] | None) -> bool:
     # A text with `{` is filled in when the step runs, and `${NAME}` when the document is loaded.
-    return known is not None and name not in known and "{" not in site.text
+    return names is not None and name not in names and "{" not in site.text
 
 
 _ADD: Final = {
@@ -254,12 +258,12 @@ def _reserved(subject: Subject) -> Iterator[Problem]:
 
 def _handoffs(subject: Subject) -> Iterator[Problem]:
     """Report hand-offs to unknown names, and hand-offs in places where they have no effect."""
-    known = agents_at(subject.nodes)
+    agents = agents_at(subject.nodes)
     for position, node in enumerate(subject.nodes):
         if not isinstance(node.config, AgentConfig):
             continue
         for number, name in enumerate(node.config.handoffs or ()):
-            if name not in subject.graph.index and name not in known:
+            if name not in subject.graph.index and name not in agents:
                 message = f"{subject.node(position)} hands off to {name!r}, but no node and no agent has that name"
                 at = subject.at_node(position, "config", "handoffs", number)
                 yield error(
@@ -293,17 +297,17 @@ def _executors(subject: Subject) -> Iterator[Problem]:
 def _without_prompt(subject: Subject, position: int, config: AgentConfig) -> Iterator[Problem]:
     """Report agents whose prompt defaults to the workflow's input, in a workflow that takes none."""
     workflow = subject.workflow
-    named = (workflow.agents or {}).get(config.agent or "")
-    if config.agent is not None and named is None:
+    named_agent = (workflow.agents or {}).get(config.agent or "")
+    if config.agent is not None and named_agent is None:
         return  # an agent of the installation: its prompt is not known here
-    said = [agent for agent in (config, named) if agent is not None]
-    prompt = next((agent.prompt for agent in said if agent.prompt is not None), None)
+    agents = [agent for agent in (config, named_agent) if agent is not None]
+    prompt = next((agent.prompt for agent in agents if agent.prompt is not None), None)
     if prompt is not None:
         empty = not any(text.strip() for text in prompt.languages().values())
     else:
-        asked = subject.nodes[position].inputs or any(one.messages or one.input_files for one in said)
+        has_message = subject.nodes[position].inputs or any(one.messages or one.input_files for one in agents)
         talks = subject.conversational or workflow.dialect in ("rows", "graph")
-        empty = not (asked or talks or subject.takes_input)
+        empty = not (has_message or talks or subject.takes_input)
     if empty:
         at = subject.at_node(position, "config", *(() if prompt is None else ("prompt",)))
         message = f"{subject.node(position)} has no prompt, and the workflow declares no input to use instead"

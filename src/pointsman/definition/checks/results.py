@@ -193,10 +193,10 @@ def _unknown_fields(
     for depth, key in enumerate(path):
         if depth == 0 and key in value.extra and key not in _keys_of(shape.schema):
             return
-        below, known = _step(shape, key, value)
-        if known is not None:
+        below, keys = _step(shape, key, value)
+        if keys is not None:
             if not reading.read.guarded or not value.closed:
-                yield _unknown(subject, reading, str(key), known, f"{name}{_at(path[:depth])}", shape)
+                yield _unknown(subject, reading, str(key), keys, f"{name}{_at(path[:depth])}", shape)
             return
         if below.schema is None:
             return
@@ -215,12 +215,12 @@ def _at(path: Keys) -> str:
 
 
 def _unknown(
-    subject: Subject, reading: FormulaRead, key: str, known: tuple[str, ...], name: str, shape: ValueShape
+    subject: Subject, reading: FormulaRead, key: str, keys: tuple[str, ...], name: str, shape: ValueShape
 ) -> Problem:
     place, read = reading.place, reading.read
-    near = subject.nearest(key, known)
-    if known:
-        rest = f"It has {listed(known)}."
+    near = subject.nearest(key, keys)
+    if keys:
+        rest = f"It has {listed(keys)}."
     elif shape.types == _NOTHING:
         rest = "A gate without `form` collects no data. Add a `form`, or read `response`."
     else:
@@ -251,21 +251,21 @@ def _arguments(
     declared, required = schema.get("properties"), schema.get("required")
     properties = declared if isinstance(declared, dict) else {}
     from_inputs = config.parameters is None and inputs is not None
-    given = (inputs if from_inputs else config.parameters) or {}
+    arguments = (inputs if from_inputs else config.parameters) or {}
     at = subject.at_node(position, *(("inputs",) if from_inputs else ("config", "parameters")))
-    refused, meant = warning if subject.imported else error, set[str | None]()
+    refused, suggested = warning if subject.imported else error, set[str | None]()
     for name, value in (config.parameters or {}).items():
         if name in properties or not _is_closed(schema):
             continue
-        near = subject.nearest(name, [one for one in properties if one not in given])
-        meant.add(near)
+        near = subject.nearest(name, [one for one in properties if one not in arguments])
+        suggested.add(near)
         takes = f"It takes {listed(properties)}." if properties else "It takes none: remove it."
         message = f"the tool {config.tool!r} has no parameter {name!r}"
         fix = None if near is None else rename_key(at, name, near, value)
         make = refused if schema.get("additionalProperties") is False else warning
         yield make("unknown-argument", at + pointer_to(name), message, hint=question(near, takes), fix=fix)
     for name in required if isinstance(required, list) else ():
-        if isinstance(name, str) and name not in given and name not in meant:
+        if isinstance(name, str) and name not in arguments and name not in suggested:
             message = (
                 f"the tool {config.tool!r} needs the parameter {name!r}, which {subject.node(position)} does not set"
             )
@@ -308,8 +308,8 @@ def check_schemas(subject: Subject) -> Iterator[Problem]:
     for position, node in enumerate(subject.nodes):
         if isinstance(node.config, StartConfig) and node.config.defaults:
             at = subject.at_node(position, "config", "defaults")
-            given = [name for name in node.config.defaults if name in subject.input_defaults]
-            yield from _defaults(subject, {name: at + pointer_to(name) for name in given})
+            defaults = [name for name in node.config.defaults if name in subject.input_defaults]
+            yield from _defaults(subject, {name: at + pointer_to(name) for name in defaults})
     yield from _defaults(subject, _described_defaults(subject))
 
 
@@ -373,9 +373,9 @@ def _defaults(subject: Subject, pointers: Mapping[str, str]) -> Iterator[Problem
             continue
         for misfit in JsonSchema(schema).misfits(value):
             at = pointer + pointer_to(*misfit.path)
-            wanted = f"Give a {schema['type']}, or" if "type" in schema else "Correct it, or"
+            advice = f"Give a {schema['type']}, or" if "type" in schema else "Correct it, or"
             message = f"the default of {name!r} breaks its schema: {misfit.message}"
-            yield error("default-invalid", at, message, hint=f"{wanted} change the type of {name!r}.")
+            yield error("default-invalid", at, message, hint=f"{advice} change the type of {name!r}.")
 
 
 def refers(schema: Json) -> bool:

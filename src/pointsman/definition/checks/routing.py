@@ -40,10 +40,10 @@ def check_routing(subject: Subject) -> Iterator[Problem]:
 
 
 def _same_label(subject: Subject, position: int, ways: list[int]) -> Iterator[Problem]:
-    routing, seen = subject.routings[position], dict[str, int]()
+    routing, first_edges = subject.routings[position], dict[str, int]()
     for way in ways:
         label = label_of(subject.workflow.edges[way], routing)
-        if label is None or (first := seen.setdefault(label, way)) == way:
+        if label is None or (first := first_edges.setdefault(label, way)) == way:
             continue
         message = (
             f"{subject.edge(way)} and {subject.edge(first)} both leave {subject.node(position)} by the label {label!r}"
@@ -52,13 +52,13 @@ def _same_label(subject: Subject, position: int, ways: list[int]) -> Iterator[Pr
 
 
 def _same_edge(subject: Subject, ways: list[int]) -> Iterator[Problem]:
-    seen: dict[tuple[object, ...], int] = {}
+    first_edges: dict[tuple[object, ...], int] = {}
     for way in ways:
         edge = subject.workflow.edges[way]
         if isinstance(edge.condition, OnLabel) or edge.label is not None:
             continue
-        said = None if edge.condition is None else repr(edge.condition)
-        equal = seen.setdefault((edge.target, edge.mark, said), way)
+        condition = None if edge.condition is None else repr(edge.condition)
+        equal = first_edges.setdefault((edge.target, edge.mark, condition), way)
         if equal != way:
             message = f"{subject.edge(way)} duplicates {subject.edge(equal)}"
             fix = remove_at(subject.at_edge(way))
@@ -139,11 +139,11 @@ def _next_of(subject: Subject, config: AgentConfig) -> frozenset[str] | None:
     schema; None without one if edge labels are offered."""
     schema = config.output_schema
     if schema is None and config.agent is not None and subject.workflow.agents is not None:
-        named = subject.workflow.agents.get(config.agent)
-        schema = named.output_schema if named is not None else None
+        agent = subject.workflow.agents.get(config.agent)
+        schema = agent.output_schema if agent is not None else None
     properties = (schema or {}).get("properties")
-    said = properties.get("next") if isinstance(properties, dict) else None
-    words = said.get("enum") if isinstance(said, dict) else None
+    next_schema = properties.get("next") if isinstance(properties, dict) else None
+    words = next_schema.get("enum") if isinstance(next_schema, dict) else None
     return frozenset(word for word in words if isinstance(word, str)) if isinstance(words, list) else None
 
 

@@ -33,13 +33,13 @@ def check_triggers(subject: Subject) -> Iterator[Problem]:
     for position, trigger in enumerate(subject.workflow.triggers or ()):
         at = pointer_to("triggers", position)
         yield from _when(at, trigger)
-        for key, named in (("id", trigger.id), ("path", trigger.path)):
-            if named is None:
+        for key, value in (("id", trigger.id), ("path", trigger.path)):
+            if value is None:
                 continue
-            if (key, named) in seen:
-                message = f"two triggers have the {key} {named!r}"
+            if (key, value) in seen:
+                message = f"two triggers have the {key} {value!r}"
                 yield error("duplicate-trigger", f"{at}/{key}", message, hint="Rename one of them.")
-            seen.add((key, named))
+            seen.add((key, value))
         if trigger.type == "schedule" and trigger.id in ADDRESS_WORDS:
             message = (
                 f"over HTTP the schedule of trigger {trigger.id!r} cannot be reached: its id is a reserved word of URLs"
@@ -98,28 +98,28 @@ def check_approvers(subject: Subject) -> Iterator[Problem]:
             yield error("approval-unsupported", subject.at_node(position, "requiresApproval"), message, hint=hint)
 
 
-def _terms(said: HumanConfig | Approval, at: str, who: str) -> Iterator[Problem]:
-    if said.approvers is not None:
-        yield from _approvers(said.approvers, f"{at}/approvers", who)
-    before = said.approvers
-    for number, level in enumerate(said.escalation or ()):
+def _terms(policy: HumanConfig | Approval, at: str, owner: str) -> Iterator[Problem]:
+    if policy.approvers is not None:
+        yield from _approvers(policy.approvers, f"{at}/approvers", owner)
+    before = policy.approvers
+    for number, level in enumerate(policy.escalation or ()):
         where = f"{at}{pointer_to('escalation', number)}"
-        yield from _approvers(level.approvers, f"{where}/approvers", who)
+        yield from _approvers(level.approvers, f"{where}/approvers", owner)
         if level.approvers == before:
-            message = f"{who} escalates to the same people again"
+            message = f"{owner} escalates to the same people again"
             yield warning(
                 "escalation-idle", where, message, hint="Name other people, or give the first ones more time."
             )
         before = level.approvers
-    if said.escalation and said.timeout is None:
-        message = f"{who} never escalates: the first approvers have unlimited time"
+    if policy.escalation and policy.timeout is None:
+        message = f"{owner} never escalates: the first approvers have unlimited time"
         yield warning("escalation-idle", f"{at}/escalation", message, hint="Set `timeout`.")
 
 
-def _approvers(approvers: Approvers, at: str, who: str) -> Iterator[Problem]:
+def _approvers(approvers: Approvers, at: str, owner: str) -> Iterator[Problem]:
     users, groups = approvers.users, approvers.groups
     if (users is not None or groups is not None) and not users and not groups:
-        message = f"{who} has no possible approver: no user and no group may answer"
+        message = f"{owner} has no possible approver: no user and no group may answer"
         yield error("approvers-nobody", at, message, hint="Name a user or a group, or omit `approvers`.")
     elif users and not groups:
         for key, needed in (("quorum", approvers.quorum), ("rejectQuorum", approvers.reject_quorum)):
@@ -312,14 +312,14 @@ def _reserved_fields(subject: Subject) -> Iterator[Problem]:
     """Report state fields with reserved names. In the dialects steps and graph, fields win over those names."""
     if subject.workflow.dialect in ("steps", "graph"):
         return
-    named: dict[str, str] = {}
+    pointers: dict[str, str] = {}
     properties = (subject.input_schema or {}).get("properties")
     for name in properties if isinstance(properties, dict) else ():
-        named.setdefault(name, "/input" if subject.workflow.input is not None else "/nodes")
+        pointers.setdefault(name, "/input" if subject.workflow.input is not None else "/nodes")
     for site in subject.sites:
         if site.kind == "path" and site.writes:
-            named.setdefault(site.text.split(".")[0].split("[")[0], site.pointer)
-    for name, pointer in named.items():
+            pointers.setdefault(site.text.split(".")[0].split("[")[0], site.pointer)
+    for name, pointer in pointers.items():
         if name in ROOTS and name not in ("state", "data"):
             message = f"a field is named {name!r}, which has another meaning in expressions"
             yield warning("reserved-name", pointer, message, hint=f"Read it as `state.{name}`, or rename it.")
@@ -359,8 +359,8 @@ def check_effects(subject: Subject) -> Iterator[Problem]:
     if subject.imported:
         return  # importers report the settings they leave out
     for position, node in enumerate(subject.nodes):
-        asked = any(subject.graph.edges[way].kind == "llm" for way in subject.graph.out[position])
-        if asked:
+        by_model = any(subject.graph.edges[way].kind == "llm" for way in subject.graph.out[position])
+        if by_model:
             continue  # routing asks a model, to which these settings apply
         for key in _without_effect(node):
             at = subject.at_node(position, "execution", key)
@@ -416,15 +416,15 @@ def _without_effect(node: Node) -> list[str]:
     execution = node.execution
     if execution is None:
         return []
-    said = {
+    retry = {
         field.alias or name: getattr(execution, name)
         for name, field in type(execution).model_fields.items()
         if getattr(execution, name) is not None
     }
     if _at_once(node) or node.type in WAITING:
-        return [*said]
+        return [*retry]
     if node.type == "workflow":
-        return [key for key, value in said.items() if key not in OF_CALLS or value == "llm_recovery"]
+        return [key for key, value in retry.items() if key not in OF_CALLS or value == "llm_recovery"]
     return []
 
 

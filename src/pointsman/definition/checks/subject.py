@@ -202,10 +202,10 @@ class Subject:
         Cached for a frozen set: many problems list the same one."""
         if not isinstance(nodes, frozenset):
             return listed(self.graph.ids[node] for node in sorted(set(nodes)))
-        known = self._listed.get(nodes)
-        if known is None:
-            known = self._listed[nodes] = listed(self.graph.ids[node] for node in sorted(nodes))
-        return known
+        text = self._listed.get(nodes)
+        if text is None:
+            text = self._listed[nodes] = listed(self.graph.ids[node] for node in sorted(nodes))
+        return text
 
     @cached_property
     def _listed(self) -> dict[frozenset[int], str]:

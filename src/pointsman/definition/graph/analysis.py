@@ -68,17 +68,17 @@ def regions_of(graph: Graph, *, owners: Iterable[int] | None = None) -> Regions:
         members[owner] = set(shape.body) - {owner}
         kinds[owner] = "loop"
     around: list[tuple[int, ...]] = [() for _ in graph.ids]
-    kept: dict[int, Literal["parallel", "loop"]] = {}
+    selected: dict[int, Literal["parallel", "loop"]] = {}
     for owner in sorted(members, key=lambda one: (-len(members[one]), one)):
         inside = members[owner]
         if not inside or owner in inside or (wanted is not None and owner not in wanted):
             continue
         # A region is nested if its owner and all its nodes are in exactly the same regions so far.
         if len({around[node] for node in (*inside, owner)}) == 1:
-            kept[owner] = kinds[owner]
+            selected[owner] = kinds[owner]
             for node in inside:
                 around[node] = (*around[node], owner)
-    return Regions(kept, tuple(around))
+    return Regions(selected, tuple(around))
 
 
 @dataclass(frozen=True)
@@ -326,10 +326,10 @@ def _branches(graph: Graph, opener: int, always: Callable[[int], bool], *, repea
         node, branch = waiting.pop()
         if node < 0 or node in (closer, opener) or opener not in (graph.scopes[node] or ()):
             continue
-        known = found.get(node)
-        if known in (branch, MANY):
+        earlier = found.get(node)
+        if earlier in (branch, MANY):
             continue
-        found[node] = branch if known is None else MANY
+        found[node] = branch if earlier is None else MANY
         waiting.extend((target, found[node]) for target in graph.links.targets(node))
     sure = [graph.edges[way].target for way in graph.forks[opener].starts if graph.edges[way].kind == "plain"]
     return Region(

@@ -170,7 +170,7 @@ def link(workflow: WorkflowDefinition) -> Links:
         entries=entries,
         handlers=_handlers(workflow, index),
         after=tuple([tuple([to for way in ways if (to := edges[way].target) >= 0]) for ways in out]),
-        before=tuple([tuple([came for way in ways if (came := edges[way].source) >= 0]) for ways in into]),
+        before=tuple([tuple([origin for way in ways if (origin := edges[way].source) >= 0]) for ways in into]),
     )
 
 
@@ -211,8 +211,8 @@ def _implied(
     for position, node in enumerate(nodes):
         match node.config:
             case ParallelConfig(branches=branches) if branches:
-                named = dict.fromkeys(index[branch] for branch in branches if branch in index)
-                for target in _unreached(named, edges, out[position]):
+                branch_nodes = dict.fromkeys(index[branch] for branch in branches if branch in index)
+                for target in _unreached(branch_nodes, edges, out[position]):
                     yield position, target, "branch"
             case LoopConfig(body=body) if body:
                 yield from _implied_body(position, body, index, edges, out)
@@ -284,5 +284,5 @@ def _entries(
 
 def _handlers(workflow: WorkflowDefinition, index: Mapping[str, int]) -> tuple[int, ...]:
     on_limit = workflow.config.on_limit if workflow.config else None
-    named = (on_limit, workflow.on_error, *(node.compensate for node in workflow.nodes))
-    return tuple(dict.fromkeys(index[name] for name in named if name is not None and name in index))
+    handlers = (on_limit, workflow.on_error, *(node.compensate for node in workflow.nodes))
+    return tuple(dict.fromkeys(index[name] for name in handlers if name is not None and name in index))

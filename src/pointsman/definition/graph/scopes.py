@@ -87,8 +87,8 @@ def _forks(links: Links) -> dict[int, ForkShape]:
         if not isinstance(node.config, ParallelConfig):
             continue
         ways = tuple(edge for edge in links.out[position] if links.edges[edge].kind != "error")
-        named = {links.index[branch] for branch in node.config.branches or () if branch in links.index}
-        starts = tuple(edge for edge in ways if links.edges[edge].target in named) if named else ways
+        first_nodes = {links.index[branch] for branch in node.config.branches or () if branch in links.index}
+        starts = tuple(edge for edge in ways if links.edges[edge].target in first_nodes) if first_nodes else ways
         first = frozenset(starts)
         forks[position] = ForkShape(starts, tuple(edge for edge in ways if edge not in first))
     return forks

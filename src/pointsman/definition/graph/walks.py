@@ -141,8 +141,8 @@ def dominators(successors: Neighbours, predecessors: Neighbours, root: int) -> l
 
     for node in range(count - 1, 0, -1):
         for before in predecessors[order[node]]:
-            if (came := number[before]) >= 0:
-                semi[node] = min(semi[node], semi[_best(came, ancestor, best, semi)])
+            if (origin := number[before]) >= 0:
+                semi[node] = min(semi[node], semi[_best(origin, ancestor, best, semi)])
         buckets[semi[node]].append(node)
         above = parent[node]
         ancestor[node] = above

@@ -164,9 +164,9 @@ class Text:
         """The text in this language, else in its main language (`de-AT` → `de`), else English, else the first."""
         if isinstance(self.value, str):
             return self.value
-        for wanted in (language, language.partition("-")[0], FALLBACK_LANGUAGE):
-            if wanted in self.value:
-                return self.value[wanted]
+        for tag in (language, language.partition("-")[0], FALLBACK_LANGUAGE):
+            if tag in self.value:
+                return self.value[tag]
         return next(iter(self.value.values()), "")
 
     def languages(self) -> Mapping[str, str]:

@@ -283,12 +283,12 @@ class Node(Model):
         kind = cast(object, info.data.get("type"))
         if not isinstance(kind, str):
             return None  # the type itself is wrong and already reported; guessing would only report it twice
-        wanted = CONFIG_OF.get(kind, UnboundConfig)
-        if isinstance(value, wanted):
+        model = CONFIG_OF.get(kind, UnboundConfig)
+        if isinstance(value, model):
             return value
         if value is not None and not isinstance(value, dict):
             raise ValueError("must be an object")
-        return cast(NodeConfig, read_as(wanted, cast(object, {} if value is None else value)))
+        return cast(NodeConfig, read_as(model, cast(object, {} if value is None else value)))
 
     @field_serializer("config", mode="wrap")
     def _write_config(self, value: NodeConfig | None, _handler: SerializerFunctionWrapHandler) -> object:

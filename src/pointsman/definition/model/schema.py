@@ -43,12 +43,12 @@ def _schema() -> JsonObject:
 def _describe(made: JsonObject, model: type[Model]) -> None:
     """The docstring of each field, from the source."""
     properties = made.get("properties")
-    said = descriptions_of(model)
+    descriptions = descriptions_of(model)
     for name, field in model.model_fields.items():
-        if name in said and isinstance(properties, dict):
+        if name in descriptions and isinstance(properties, dict):
             shown = properties[field.alias or name]
             assert isinstance(shown, dict)
-            shown["description"] = said[name]
+            shown["description"] = descriptions[name]
 
 
 def _texts(value: Json | None) -> list[Json]:
@@ -74,7 +74,7 @@ def _say_configs(node: JsonObject) -> None:
     """A node's `type` decides what its `config` is; with required keys in it the configuration itself is required."""
     cases: list[Json] = []
     for kind, model in CONFIG_OF.items():
-        names: list[Json] = [kind, *(alias for alias, meant in TYPE_ALIASES.items() if meant == kind)]
+        names: list[Json] = [kind, *(alias for alias, type_name in TYPE_ALIASES.items() if type_name == kind)]
         nullable: list[Json] = [_reference(model.__name__), {"type": "null"}]
         needs_config = any(found.is_required() for found in model.model_fields.values())
         config: JsonObject = _reference(model.__name__) if needs_config else {"anyOf": nullable}

@@ -149,10 +149,10 @@ OPERATIONS: Final[Mapping[str, type[Model]]] = {
 
 
 def _operation_of(value: Mapping[str, object]) -> type[Model]:
-    named = [key for key in OPERATIONS if key in value]
-    if len(named) == 1:
-        return OPERATIONS[named[0]]
-    raise ValueError(f"must have exactly one of {', '.join(OPERATIONS)}; it has {', '.join(named) or 'none'}")
+    operations = [key for key in OPERATIONS if key in value]
+    if len(operations) == 1:
+        return OPERATIONS[operations[0]]
+    raise ValueError(f"must have exactly one of {', '.join(OPERATIONS)}; it has {', '.join(operations) or 'none'}")
 
 
 Operation: TypeAlias = Annotated[AnyOperation, ChosenBy(_operation_of, tuple(OPERATIONS.values()))]

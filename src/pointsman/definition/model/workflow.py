@@ -217,10 +217,10 @@ class WorkflowDefinition(Model):
         }
         for node in self.nodes:
             if isinstance(node.config, StartConfig) and node.config.defaults is not None:
-                given = node.config.defaults.items()
+                defaults = node.config.defaults.items()
                 return {
                     **found,
-                    **{key: one for key, one in given if one is not None or _may_be_null(described.get(key))},
+                    **{key: one for key, one in defaults if one is not None or _may_be_null(described.get(key))},
                 }
         return found
 

@@ -307,13 +307,16 @@ class _Builder:
         self._attach(done.value, done.place, size=done.size, offset=done.place.offset)
 
     def _alias(self, event: _Event) -> None:
-        known = self.anchors.get(event.anchor or "")
-        if known is None:
+        anchored = self.anchors.get(event.anchor or "")
+        if anchored is None:
             raise Unreadable("unreadable", f"the alias *{event.anchor} has no anchor before it", event.offset)
         if self._expects_key():
             raise Unreadable("unreadable", "a key must be a text, not an alias", event.offset)
         self._attach(
-            known.value, ValuePosition(event.offset, parts=known.place.parts), size=known.size, offset=event.offset
+            anchored.value,
+            ValuePosition(event.offset, parts=anchored.place.parts),
+            size=anchored.size,
+            offset=event.offset,
         )
 
     def _attach(self, value: Json, place: ValuePosition, *, size: int, offset: int) -> None:

@@ -295,7 +295,7 @@ class Drawing:
         label = edge.label or getattr(edge.condition, "label", "")
         return Flow(PROCESS, "", "", str(label), text or "", ref.kind)
 
-    def _connect(self, ref: EdgeRef, told: Flow) -> None:
+    def _connect(self, ref: EdgeRef, flow: Flow) -> None:
         """Add flows out of every region that contains only the source, and into the target. A region can be entered
         only at its owner."""
         source_in = self.regions.around[ref.source]
@@ -305,14 +305,14 @@ class Drawing:
         around = source_in[shared - 1] if shared else PROCESS
         if entering == (ref.source,):
             start = self._event("startEvent", f"s{ref.source}", ref.source)
-            self._flow(Flow(ref.source, start, f"n{ref.target}", told.name, told.condition, told.kind))
+            self._flow(Flow(ref.source, start, f"n{ref.target}", flow.name, flow.condition, flow.kind))
             return
         source = self._caught(ref) if ref.kind == "error" else f"n{ref.source}"
         for place in range(len(leaving) - 1, -1, -1):
             region = leaving[place]
             end = self._event("endEvent", f"e{region}", region)
-            self._flow(Flow(region, source, end, told.name, told.condition, told.kind))
-            source, told = f"n{region}", Flow(PROCESS, "", "")
+            self._flow(Flow(region, source, end, flow.name, flow.condition, flow.kind))
+            source, flow = f"n{region}", Flow(PROCESS, "", "")
         if leaving and ref.target == leaving[0]:
             return  # End of an iteration: the sub-process starts the next one itself.
         if entering:
@@ -322,7 +322,7 @@ class Drawing:
             target = self._event("endEvent", f"finish{around}" if around != PROCESS else "finish", around)
             if self.elements[target].find("terminateEventDefinition") is None:
                 ElementTree.SubElement(self.elements[target], "terminateEventDefinition")
-        self._flow(Flow(around, source, target, told.name, told.condition, told.kind))
+        self._flow(Flow(around, source, target, flow.name, flow.condition, flow.kind))
 
     def _caught(self, ref: EdgeRef) -> str:
         """Return the start of an error edge: a boundary event on its source."""
@@ -413,8 +413,8 @@ class Drawing:
 def _shared(one: Sequence[int], other: Sequence[int]) -> int:
     """Return the number of regions that contain both."""
     count = 0
-    for mine, theirs in zip(one, other, strict=False):
-        if mine != theirs:
+    for part, theirs in zip(one, other, strict=False):
+        if part != theirs:
             break
         count += 1
     return count

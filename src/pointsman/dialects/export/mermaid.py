@@ -130,8 +130,8 @@ def _ends(graph: Graph, missing: Mapping[str, str]) -> Iterator[str]:
 
 def _missing(workflow: WorkflowDefinition) -> dict[str, str]:
     """Return missing node id -> id of its box, for the ids that edges name."""
-    known = {node.id for node in workflow.nodes} | {END}
-    names = (name for edge in workflow.edges for name in (edge.source, edge.target) if name not in known)
+    node_ids = {node.id for node in workflow.nodes} | {END}
+    names = (name for edge in workflow.edges for name in (edge.source, edge.target) if name not in node_ids)
     return {name: f"m{number}" for number, name in enumerate(dict.fromkeys(names))}
 
 
@@ -177,9 +177,9 @@ def _condition_label(condition: AnyCondition | None, source: str, *, decides: bo
             return condition_text(condition, source) or ("always" if decides else "")
 
 
-def _text(said: str) -> str:
+def _text(text: str) -> str:
     """Return a quoted label without syntax characters."""
-    one_line = _SPACE.sub(" ", said).strip()
+    one_line = _SPACE.sub(" ", text).strip()
     short = one_line if len(one_line) <= LABEL_MAX else one_line[: LABEL_MAX - 1] + "…"
     return '"' + _HARMLESS.sub(_reference, short) + '"'
 

@@ -123,10 +123,10 @@ def _config(head: Record, limits: Record, reading: ForeignReader) -> JsonObject:
 
 
 def _input(head: Record, shape: GraphShape, flow: DataFlow, reading: ForeignReader, *, entry: Json) -> JsonObject:
-    said = head.take("input_schema")
-    if isinstance(said, dict):
+    input_schema = head.take("input_schema")
+    if isinstance(input_schema, dict):
         reading.origin["/input"] = head.at("input_schema")
-        return said
+        return input_schema
     head.taken.discard("input_schema")
     chained = any(
         record.value.get("type") in ("agent", "start") and not record.value.get("inputs") for record in shape.nodes
@@ -249,22 +249,22 @@ class GraphNodeReader:
         return json.dumps(value, ensure_ascii=False)
 
     def _inputs(self, record: Record, at: str) -> JsonObject:
-        said = record.take("inputs")
-        if said is not None and not isinstance(said, dict):
+        declared = record.take("inputs")
+        if declared is not None and not isinstance(declared, dict):
             self.reading.error("wrong-type", record.at("inputs"), "must be an object {name: path}")
         inputs: JsonObject = {}
-        for name, value in object_of(said).items():
+        for name, value in object_of(declared).items():
             source = record.at("inputs") + pointer_to(name)
             self.reading.put(inputs, f"{at}/inputs", name, expression_of(value), source)
         return inputs
 
     def _outputs(self, node: JsonObject, record: Record, at: str) -> None:
         """Read outputs as state path -> expression. Every agent and merge also writes `latest` and its own output."""
-        said = record.take("outputs")
-        if said is not None and not isinstance(said, dict):
+        declared = record.take("outputs")
+        if declared is not None and not isinstance(declared, dict):
             self.reading.error("wrong-type", record.at("outputs"), "must be an object {name: path}")
         outputs: JsonObject = {}
-        for name, path in object_of(said).items():
+        for name, path in object_of(declared).items():
             source = f"{record.at('outputs')}{pointer_to(name)}"
             if not isinstance(path, str) or not path:
                 self.reading.error("wrong-type", source, "must be the path of a state field, as a text")
@@ -354,9 +354,13 @@ class GraphNodeReader:
             self.reading.error(
                 "condition-missing", record.pointer, f"{_id(record)} has no condition to decide on", hint
             )
-        told = [link.condition for link in links if isinstance(link.condition, str)]
+        conditions = [link.condition for link in links if isinstance(link.condition, str)]
         own = f"{record.value.get('id')} condition result"
-        if isinstance(condition, str) and told and not any(text == condition or own in text for text in told):
+        if (
+            isinstance(condition, str)
+            and conditions
+            and not any(text == condition or own in text for text in conditions)
+        ):
             message = f"the condition of {_id(record)} is not on any of its edges, which alone decide the route"
             hint = f"Write {own!r} on the corresponding edge."
             self.reading.warning("condition-disagrees", record.at("condition"), message, hint)
@@ -364,11 +368,11 @@ class GraphNodeReader:
     def _merge(self, node: JsonObject, at: str, record: Record, params: Record) -> None:
         config: JsonObject = {}
         inputs = object_of(record.value.get("inputs"))
-        source, wanted = params.at("merge_key"), params.take("merge_key")
-        if wanted is None and (wanted := inputs.get("items")) is not None:
+        source, merge_path = params.at("merge_key"), params.take("merge_key")
+        if merge_path is None and (merge_path := inputs.get("items")) is not None:
             source = f"{record.at('inputs')}/items"
-        if isinstance(wanted, str) and wanted:
-            self._merge_key(config, at, record, state_path(wanted), source)
+        if isinstance(merge_path, str) and merge_path:
+            self._merge_key(config, at, record, state_path(merge_path), source)
         self._strategy(config, params)
         self.reading.move(config, f"{at}/config", "expectedKeys", params, "expected_keys")
         timeout = params.take("timeout")
@@ -385,16 +389,16 @@ class GraphNodeReader:
             node["inputs"] = self._inputs(record, at)
         self._outputs(node, record, at)
 
-    def _merge_key(self, config: JsonObject, at: str, record: Record, wanted: str, source: str) -> None:
-        found = merged_path(record, self.shape, self.flow, wanted)
+    def _merge_key(self, config: JsonObject, at: str, record: Record, merge_path: str, source: str) -> None:
+        found = merged_path(record, self.shape, self.flow, merge_path)
         self.reading.put(config, f"{at}/config", "mergeKey", found, source)
-        if found == wanted:
+        if found == merge_path:
             return
-        message = f"{_id(record)} merges {wanted!r}, which no node writes"
+        message = f"{_id(record)} merges {merge_path!r}, which no node writes"
         instead = f"what the branches write, {found!r}" if found else "the results of its branches"
         self.reading.warning("merge-key-unwritten", source, message, f"It takes {instead}.")
         record.taken.add("merge_key")
-        config["x-graph"] = {"merge_key": wanted}
+        config["x-graph"] = {"merge_key": merge_path}
 
     def _strategy(self, config: JsonObject, params: Record) -> None:
         strategy = params.take("strategy")
@@ -421,10 +425,10 @@ class GraphNodeReader:
         kind = record.value.get("type")
         if isinstance(kind, str) and kind in CONFIG_OF:
             config = node["config"] = {}
-            for given in (params, self.reading.inside(record, "config")):
-                for key, value in given.left().items():
-                    self.reading.put(config, f"{at}/config", key, value, given.at(key))
-                given.taken.update(given.value)
+            for record_part in (params, self.reading.inside(record, "config")):
+                for key, value in record_part.left().items():
+                    self.reading.put(config, f"{at}/config", key, value, record_part.at(key))
+                record_part.taken.update(record_part.value)
             for field in ("inputs", "outputs"):
                 self.reading.move(node, at, field, record, field)
         elif isinstance(kind, str) and "|" in kind:

@@ -184,8 +184,10 @@ def shape_of(nodes: Iterable[Record], edges: Iterable[Record]) -> GraphShape:
     drawn = [_link(record, loops) for record in edges if not is_ui_cluster(record.value.get("condition"))]
     links = [resolved for link in drawn if (resolved := _without_helpers(link, helpers)) is not None]
     marked = {(key_of(link.source), key_of(link.target)) for link in links if link.mark in ("body", "exit")}
-    kept = (link for link in links if not _repeats(link, helpers, marked))
-    return GraphShape(tuple(record for record in nodes if key_of(record.value.get("id")) not in helpers), tuple(kept))
+    remaining = (link for link in links if not _repeats(link, helpers, marked))
+    return GraphShape(
+        tuple(record for record in nodes if key_of(record.value.get("id")) not in helpers), tuple(remaining)
+    )
 
 
 def _link(record: Record, loops: set[str]) -> Link:
@@ -320,9 +322,9 @@ class GraphEdgeReader:
         if self.types.get(key_of(link.source)) != "conditional":
             return None
         lists = self._lists(link.source)
-        named = [branch for branch, nodes in lists.items() if link.target in nodes]
-        if named:
-            return named[0] if len(named) == 1 else None
+        matching = [branch for branch, nodes in lists.items() if link.target in nodes]
+        if matching:
+            return matching[0] if len(matching) == 1 else None
         free = [branch for branch, nodes in lists.items() if not nodes]
         return free[0] if len(free) == 1 and not link.is_conditional else None
 
@@ -344,10 +346,10 @@ class GraphEdgeReader:
     def _implied(self, record: Record) -> None:
         """Add the edges that only a node's parameters name: `true_nodes`, `false_nodes`, `body_node_id`."""
         node = record.value.get("id")
-        known = {key_of(link.target) for link in self.shape.leaving(node)}
+        targets = {key_of(link.target) for link in self.shape.leaving(node)}
         pointer = f"{record.pointer}/params"
         for target, place, more in self._named(record):
-            if key_of(target) not in known:
+            if key_of(target) not in targets:
                 self._add({"source": node, "target": target, **more, "x-graph": {"from": place}}, pointer, None)
 
     def _named(self, record: Record) -> Iterator[tuple[Json, str, JsonObject]]:
@@ -455,11 +457,11 @@ def _indexed(read: PathRead) -> tuple[str, ...] | None:
     return tuple("*" if key is None else str(key) for key in read.path[:place])
 
 
-def merged_path(merge: Record, shape: GraphShape, flow: DataFlow, wanted: str) -> str | None:
-    """Return the path of a merge's values: `wanted` if a node writes it, else the only path below which its branches
+def merged_path(merge: Record, shape: GraphShape, flow: DataFlow, merge_path: str) -> str | None:
+    """Return the path of a merge's values: `merge_path` if a node writes it, else the only path below which its branches
     write; None: there is none."""
-    if flow.writes_under(wanted):
-        return wanted
+    if flow.writes_under(merge_path):
+        return merge_path
     branches = _branch_nodes(merge, shape)
     parents = {path[:-1] for node in branches for path in flow.written.get(node, ()) if len(path) > 1}
     parent = next(iter(parents)) if len(parents) == 1 else ("*",)

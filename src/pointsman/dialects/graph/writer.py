@@ -84,29 +84,29 @@ class _GraphWriting:
 
     def head(self) -> JsonObject:
         workflow = self.workflow
-        said = document_of(workflow)
+        fields = document_of(workflow)
         head: JsonObject = {"id": workflow.id}
         for native, word in {"name": "name", "description": "description", "version": "version"}.items():
-            if native in said:
-                head[word] = said[native]
-        if "enabled" in said:
-            head["is_active"] = said["enabled"]
+            if native in fields:
+                head[word] = fields[native]
+        if "enabled" in fields:
+            head["is_active"] = fields["enabled"]
         for field in ("tags", "state"):
-            if field in said:
-                head[field] = said[field]
+            if field in fields:
+                head[field] = fields[field]
         if workflow.entry is not None:
             head["entry_node_id"] = workflow.entry
         limits, config = self._config()
         head |= {"limits": limits} if limits else {}
         head |= {"config": config} if config else {}
-        if "input" in said:
-            head["input_schema"] = said["input"]
+        if "input" in fields:
+            head["input_schema"] = fields["input"]
         if agents := self.agents.documents():
             head["agents"] = agents
         self._check_output()
         extension = extension_of(workflow, "graph")
-        kept = object_of(extension.pop("limits", None))
-        return {**head, **extension, **({"limits": {**limits, **kept}} if kept else {})}
+        own_limits = object_of(extension.pop("limits", None))
+        return {**head, **extension, **({"limits": {**limits, **own_limits}} if own_limits else {})}
 
     def _config(self) -> tuple[JsonObject, JsonObject]:
         """Return the limits for which the dialect has words, and the rest as a native `config`."""
@@ -158,10 +158,10 @@ class _GraphWriting:
         edge, at = self.workflow.edges[index], f"/edges/{index}"
         self.losses.extend(lost_fields(edge, _EDGE, at, "graph"))
         row: JsonObject = {"from_node": edge.source, "to_node": edge.target}
-        said = document_of(edge)
+        fields = document_of(edge)
         for field in ("id", "label"):
-            if field in said:
-                row[field] = said[field]
+            if field in fields:
+                row[field] = fields[field]
         condition = _MARKS[edge.mark] if edge.mark is not None else self._condition(edge, at)
         if condition:
             row["condition"] = condition
@@ -174,8 +174,8 @@ class _GraphWriting:
             case _ if self.deciding.get(edge.source) and (is_branch(edge, "true") or is_branch(edge, "false")):
                 return ""
             case OnLabel(label=label) if self.types.get(edge.source) == "decision" and label in ("true", "false"):
-                told = f"{edge.source} condition result"
-                return told if label == "true" else f"not ({told})"
+                question = f"{edge.source} condition result"
+                return question if label == "true" else f"not ({question})"
             case condition:
                 text = condition_text(condition, edge.source)
         if text is None:
@@ -215,45 +215,45 @@ class GraphNode:
         self.losses: list[Problem] = []
 
     def finished(self, word: str) -> JsonObject:
-        said = document_of(self.node)
+        fields = document_of(self.node)
         head: JsonObject = {"id": self.node.id, "type": word}
-        if "name" in said:
-            head["label"] = said["name"]
-        if "description" in said:
-            head["description"] = said["description"]
-        if "position" in said:
-            self.params["position"] = said["position"]
-        if "skipWhen" in said:
-            self.params["skip_condition"] = said["skipWhen"]
-        self._execution(object_of(said.get("execution")))
+        if "name" in fields:
+            head["label"] = fields["name"]
+        if "description" in fields:
+            head["description"] = fields["description"]
+        if "position" in fields:
+            self.params["position"] = fields["position"]
+        if "skipWhen" in fields:
+            self.params["skip_condition"] = fields["skipWhen"]
+        self._execution(object_of(fields.get("execution")))
         if self.params:
             self.made["params"] = self.params
         return {**head, **self.made}
 
-    def _execution(self, said: JsonObject) -> None:
+    def _execution(self, settings: JsonObject) -> None:
         execution = self.node.execution
         if execution is not None and execution.timeout is not None:
             self.made["timeout_ms"] = round(execution.timeout.seconds * 1000)
-        if said.get("errorHandler") in ERROR_STRATEGIES:
-            self.made["error_strategy"] = said["errorHandler"]
+        if settings.get("errorHandler") in ERROR_STRATEGIES:
+            self.made["error_strategy"] = settings["errorHandler"]
         own = {
             key: value
-            for key, value in said.items()
+            for key, value in settings.items()
             if key != "timeout" and not (key == "errorHandler" and value in ERROR_STRATEGIES)
         }
         if own:
             self.made["execution"] = own
 
-    def lose(self, config: Model, *known: str) -> None:
-        self.losses.extend(lost_fields(config, known, f"{self.at}/config", "graph"))
+    def lose(self, config: Model, *fields: str) -> None:
+        self.losses.extend(lost_fields(config, fields, f"{self.at}/config", "graph"))
 
     def prune_branches(self) -> None:
         """Remove targets without an edge from `true_nodes`, `false_nodes` and `body_node_id`."""
         for branch in ("true", "false"):
-            kept = list_of(self.params.get(f"{branch}_nodes"))
+            targets = list_of(self.params.get(f"{branch}_nodes"))
             there = {edge.target for edge in self.out if is_branch(edge, branch)}
-            if kept:
-                self.params[f"{branch}_nodes"] = [target for target in kept if target in there]
+            if targets:
+                self.params[f"{branch}_nodes"] = [target for target in targets if target in there]
         if "body_node_id" in self.params and self.params["body_node_id"] not in [edge.target for edge in self.out]:
             del self.params["body_node_id"]
 
@@ -276,9 +276,9 @@ class GraphNode:
         inputs = dict(self.node.inputs or {})
         if chained and inputs in ({"input": CHAINED}, {"goal": "goal"} if self.is_entry else {}):
             return
-        said = {name: text for name, text in inputs.items() if not self._is_parameter(name, text)}
-        if said:
-            self.made["inputs"] = {name: _input_value(text) for name, text in said.items()}
+        texts = {name: text for name, text in inputs.items() if not self._is_parameter(name, text)}
+        if texts:
+            self.made["inputs"] = {name: _input_value(text) for name, text in texts.items()}
 
     def _is_parameter(self, name: str, text: str) -> bool:
         value = self.params.get(name)
@@ -337,18 +337,18 @@ class GraphNode:
     def merge(self) -> None:
         config = self.node.config
         assert isinstance(config, JoinConfig), "the type decides the configuration"
-        kept = object_of(document_of(config).get("x-graph"))
-        said = document_of(config)
-        if (key := kept.get("merge_key", config.merge_key)) is not None:
+        extension = object_of(document_of(config).get("x-graph"))
+        fields = document_of(config)
+        if (key := extension.get("merge_key", config.merge_key)) is not None:
             self.params["merge_key"] = key
-        if "expectedKeys" in said:
-            self.params["expected_keys"] = said["expectedKeys"]
+        if "expectedKeys" in fields:
+            self.params["expected_keys"] = fields["expectedKeys"]
         self._timeout(config)
-        self._strategy(config, kept)
+        self._strategy(config, extension)
         self._inputs(chained=False)
         self._outputs()
-        known = ("mergeKey", "expectedKeys", "timeout", "onTimeout", "aggregate", "separator", "template")
-        self.lose(config, *known)
+        fields_written = ("mergeKey", "expectedKeys", "timeout", "onTimeout", "aggregate", "separator", "template")
+        self.lose(config, *fields_written)
 
     def _timeout(self, config: JoinConfig) -> None:
         if config.timeout is None:
@@ -359,10 +359,10 @@ class GraphNode:
         if config.on_timeout != "continue":
             self.losses.append(loss(f"{self.at}/config/onTimeout", "failing on a timeout", "graph"))
 
-    def _strategy(self, config: JoinConfig, kept: JsonObject) -> None:
+    def _strategy(self, config: JoinConfig, extension: JsonObject) -> None:
         aggregate = config.aggregate or "list"
-        if kept.get("strategy") == "custom_template":
-            self.params |= {"strategy": "custom_template", "template": kept.get("template")}
+        if extension.get("strategy") == "custom_template":
+            self.params |= {"strategy": "custom_template", "template": extension.get("template")}
             return
         word = _STRATEGY_OF.get(aggregate)
         if word is None:
@@ -397,8 +397,8 @@ CONFIG_WRITERS: Final[Mapping[str, Callable[[GraphNode], None]]] = {
 
 def is_branch(edge: Edge, label: str) -> bool:
     match edge.condition:
-        case OnLabel(label=said):
-            return said == label
+        case OnLabel(label=branch):
+            return branch == label
         case When(expression=expression):
             return expression == branch_is(label, edge.source)
         case _:

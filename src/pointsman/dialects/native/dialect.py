@@ -70,13 +70,13 @@ _OF_CONFIG: Final = _CONFIG_KEYS | _OLD_CONFIG
 
 def read(document: JsonObject, *, name: str) -> ImportedDocument:
     """Read a native document. Never raises: invalid parts stay unchanged, and validation reports them."""
-    named = document if "id" in document else {"id": _id_from(document, name), **document}
+    with_id = document if "id" in document else {"id": _id_from(document, name), **document}
     if "pointsman" in document:
-        return ImportedDocument(named)
+        return ImportedDocument(with_id)
     notes = ImportNotes(tolerant=is_old(document))
-    flat = flatten(named, notes)
+    flat = flatten(with_id, notes)
     made: JsonObject = {}
-    part = Part(dict(named), made, "", "", notes)
+    part = Part(dict(with_id), made, "", "", notes)
     nodes, edges = part.take("nodes"), part.take("edges")
     if isinstance(part.said.get("config"), dict):
         made["config"] = _config(object_of(part.take("config")), notes)
@@ -110,9 +110,9 @@ def is_old(document: JsonObject) -> bool:
 
 
 def _is_old_condition(condition: Json) -> bool:
-    said = object_of(condition)
-    asked = said.get("field", said.get("expression"))
-    return "llmPrompt" in said or (isinstance(asked, str) and _BRANCH.search(asked) is not None)
+    fields = object_of(condition)
+    expression = fields.get("field", fields.get("expression"))
+    return "llmPrompt" in fields or (isinstance(expression, str) and _BRANCH.search(expression) is not None)
 
 
 def _id_from(document: JsonObject, name: str) -> str:
@@ -120,22 +120,22 @@ def _id_from(document: JsonObject, name: str) -> str:
     return slug(stem) or slug(text_of(document.get("name")) or "") or "workflow"
 
 
-def _config(said: JsonObject, notes: ImportNotes) -> JsonObject:
+def _config(config: JsonObject, notes: ImportNotes) -> JsonObject:
     made: JsonObject = {}
     for key, cap in _CAPS.items():
-        value = said.get(key)
+        value = config.get(key)
         if isinstance(value, int | float) and value > cap:
             notes.warn(
                 "above-cap", pointer_to("config", key), f"{key!r} is {value}; the format it is written in allows {cap}"
             )
-    limits = Part(dict(said), object_of(said.get("limits")).copy(), "/config", "/config/limits", notes)
+    limits = Part(dict(config), object_of(config.get("limits")).copy(), "/config", "/config/limits", notes)
     limits.renames(maxNodes="nodes", maxExecutionTime="executionTime", maxIterations="visits")
     part = Part(limits.said, made, "/config", "/config", notes)
     part.take("limits")
     part.rename("defaultModelId", "defaultModel")
     part.keep_rest(_CONFIG_KEYS, where="'config'")
-    if limits.made or "limits" in said:
-        made["limits"] = limits.made if isinstance(said.get("limits", {}), dict) else said["limits"]
+    if limits.made or "limits" in config:
+        made["limits"] = limits.made if isinstance(config.get("limits", {}), dict) else config["limits"]
     return made
 
 
@@ -309,15 +309,15 @@ def _condition(condition: Json, source: str, kind: str, edge: Part) -> Json:
         condition = {"type": "expression", "expression": condition}
     if not isinstance(condition, dict):
         return condition
-    said = dict(condition)
-    said.setdefault("type", next((name for name in ("expression", "llm") if said.get(_ASKS[name])), "always"))
-    if said.get("type") == "llm" and "llmPrompt" in said:
-        prompt = said.pop("llmPrompt")
-        said.setdefault("prompt", prompt)
+    fields = dict(condition)
+    fields.setdefault("type", next((name for name in ("expression", "llm") if fields.get(_ASKS[name])), "always"))
+    if fields.get("type") == "llm" and "llmPrompt" in fields:
+        prompt = fields.pop("llmPrompt")
+        fields.setdefault("prompt", prompt)
         edge.notes.origin[f"{edge.native}/condition/prompt"] = f"{edge.author}/condition/llmPrompt"
-    known = _keys_of_condition(said.get("type"))
-    said = {key: value for key, value in said.items() if value not in ("", None) or key in known}
-    return _on_branch(said, source) if kind in _LABELLING else said
+    keys = _keys_of_condition(fields.get("type"))
+    fields = {key: value for key, value in fields.items() if value not in ("", None) or key in keys}
+    return _on_branch(fields, source) if kind in _LABELLING else fields
 
 
 _ASKS: Final = {"expression": "expression", "llm": "llmPrompt"}
@@ -330,23 +330,26 @@ def _keys_of_condition(kind: Json) -> frozenset[str]:
     return document_keys(model)
 
 
-def _on_branch(said: JsonObject, source: str) -> JsonObject:
-    field, expression = said.get("field"), said.get("expression")
-    if said.get("type") == "equals" and isinstance(field, str) and _BRANCH.fullmatch(field.strip()):
-        value = said.get("value")
+def _on_branch(condition: JsonObject, source: str) -> JsonObject:
+    field, expression = condition.get("field"), condition.get("expression")
+    if condition.get("type") == "equals" and isinstance(field, str) and _BRANCH.fullmatch(field.strip()):
+        value = condition.get("value")
         label = str(value).lower() if isinstance(value, bool) else str(value)
-        return {"type": "label", "label": label, **_extensions(said)}
-    if said.get("type") == "expression" and isinstance(expression, str):
+        return {"type": "label", "label": label, **_extensions(condition)}
+    if condition.get("type") == "expression" and isinstance(expression, str):
         if found := _IS_BRANCH.fullmatch(expression):
-            return {"type": "label", "label": found[1] or found[2] or found[3], **_extensions(said)}
-        return {**said, "expression": _BRANCH.sub(f"{member('nodes', source)}.branch".replace("\\", r"\\"), expression)}
+            return {"type": "label", "label": found[1] or found[2] or found[3], **_extensions(condition)}
+        return {
+            **condition,
+            "expression": _BRANCH.sub(f"{member('nodes', source)}.branch".replace("\\", r"\\"), expression),
+        }
     if isinstance(field, str):
-        return {**said, "field": _BRANCH.sub(f"{member('nodes', source)}.branch".replace("\\", r"\\"), field)}
-    return said
+        return {**condition, "field": _BRANCH.sub(f"{member('nodes', source)}.branch".replace("\\", r"\\"), field)}
+    return condition
 
 
-def _extensions(said: JsonObject) -> JsonObject:
-    return {key: value for key, value in said.items() if key.startswith(EXTENSION_PREFIX)}
+def _extensions(record: JsonObject) -> JsonObject:
+    return {key: value for key, value in record.items() if key.startswith(EXTENSION_PREFIX)}
 
 
 INLINE_DEPTH_MAX: Final = 32
@@ -412,16 +415,16 @@ def _inline(
             ids.append(entry)
             continue
         node = object_of(entry)
-        wanted = str(node.get("id") or f"{holder.node.get('id')}.{index + 1}")
-        name = wanted
+        first_choice = str(node.get("id") or f"{holder.node.get('id')}.{index + 1}")
+        name = first_choice
         while name in taken:
             name = f"{holder.node.get('id')}.{name}"
-        if name != wanted:
+        if name != first_choice:
             hint = "Give every node an id of its own."
             notes.warn(
                 "renamed-node",
                 pointer,
-                f"the inner node {wanted!r} is renamed to {name!r}, because its id is already used",
+                f"the inner node {first_choice!r} is renamed to {name!r}, because its id is already used",
                 hint=hint,
             )
         taken.add(name)
@@ -461,10 +464,10 @@ def _branches(found: InlineNode, flat: Flat, taken: set[str], notes: ImportNotes
             flat.edges.append(({"source": parallel, "target": ids[0]}, where))
             flat.edges.append(({"source": ids[-1], "target": join}, where))
     closing: JsonObject = {"id": join, "type": "join", "config": {"aggregate": "object"}}
-    kept = {key: value for key, value in config.items() if key not in ("branches", "outputVariable")}
+    fields = {key: value for key, value in config.items() if key not in ("branches", "outputVariable")}
     if isinstance(config.get("outputVariable"), str):
         closing["outputs"] = {str(config["outputVariable"]): "result"}
-    found.node = {**found.node, "config": {**kept, "branches": firsts}}
+    found.node = {**found.node, "config": {**fields, "branches": firsts}}
     flat.nodes.append(InlineNode(closing, found.pointer))
     flat.leaves_from[parallel] = join
 

@@ -65,7 +65,7 @@ class Part:
         for old, new in pairs.items():
             self.rename(old, new)
 
-    def keep_rest(self, known: frozenset[str], *, where: str, place_of: Callable[[str], str] = lambda _: "") -> None:
+    def keep_rest(self, keys: frozenset[str], *, where: str, place_of: Callable[[str], str] = lambda _: "") -> None:
         """Copy the remaining keys. In tolerant mode, keys that are not native move to `x-native`.
 
         `place_of`: the place where a key has an effect; empty: nowhere. A value in the wrong place is an error, because
@@ -73,7 +73,7 @@ class Part:
         """
         odd: JsonObject = {}
         for key, value in self.said.items():
-            if self.notes.tolerant and key not in known and not key.startswith(EXTENSION_PREFIX):
+            if self.notes.tolerant and key not in keys and not key.startswith(EXTENSION_PREFIX):
                 odd[key] = value
                 pointer = self.author + pointer_to(key)
                 if value not in (None, "", [], {}) and (place := place_of(key)):
@@ -87,7 +87,7 @@ class Part:
                         )
                     )
                 elif not key.startswith("_"):
-                    hint = did_you_mean(key, known) or "The key is stored and exported, but has no effect."
+                    hint = did_you_mean(key, keys) or "The key is stored and exported, but has no effect."
                     self.notes.warn("kept-key", pointer, f"{where} has the key {key!r}", hint=hint)
                 else:
                     self.notes.note("kept-key", pointer, f"{where} keeps the private key {key!r}")
@@ -471,8 +471,8 @@ def _read_structured_record(part: NodePart) -> None:
                 config.made[key] = default
         if "schema" not in config.said:
             config.made["schema"] = {}
-            named = config.said.get("schemaName")
-            message = f"the schema {named!r} is not part of the document, so records are not checked"
+            schema_name = config.said.get("schemaName")
+            message = f"the schema {schema_name!r} is not part of the document, so records are not checked"
             part.node.notes.warn("schema-unknown", config.author, message, hint="Write the JSON Schema under 'schema'.")
 
 

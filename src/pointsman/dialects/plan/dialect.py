@@ -120,8 +120,8 @@ class _Migration:
     def _is_over_items(self, step: Record) -> bool:
         method = object_of(step.value.get("method"))
         tools = list_of(method.get("tools"))
-        named = [tool for tool in CONSTRUCTS if tool in tools]  # The items of `tools` may be unhashable.
-        return bool(named) and _OVER.search(text_of(method.get("approach")) or "") is not None
+        constructs = [tool for tool in CONSTRUCTS if tool in tools]  # The items of `tools` may be unhashable.
+        return bool(constructs) and _OVER.search(text_of(method.get("approach")) or "") is not None
 
     def _step(self, index: int, step: Record, sources: list[str | int]) -> None:
         for source in sources:
@@ -186,26 +186,26 @@ _METHOD_FIELDS: Final = frozenset(("approach", "tools", "reasoning"))
 def _fields(steps: list[Record]) -> list[str]:
     """Return the output field of each step: a unique name derived from its description."""
     fields: list[str] = []
-    known: set[str] = set()
+    names: set[str] = set()
     for index, step in enumerate(steps):
         name = slug(text_of(step.value.get("output_description")) or "", separator="_")
         name = name if name and not name[0].isdigit() else f"step_{index + 1}_output"
-        own = f"{name}_{index + 1}" if name in known or name == USER else name
+        own = f"{name}_{index + 1}" if name in names or name == USER else name
         fields.append(own)
-        known.add(own)
+        names.add(own)
     return fields
 
 
 def _prompt(step: Record, method: Record, inputs: list[str]) -> str:
     """Return a prompt with all texts of the plan's author, then the step's inputs."""
-    said = {
+    parts = {
         "": step.value.get("description"),
         "Approach: ": method.value.get("approach"),
         "Why: ": method.value.get("reasoning"),
         "Given: ": step.value.get("input_description"),
         "Deliver: ": step.value.get("output_description"),
     }
-    lines = [literal_text(f"{word}{text}") for word, text in said.items() if isinstance(text, str) and text]
+    lines = [literal_text(f"{word}{text}") for word, text in parts.items() if isinstance(text, str) and text]
     return "\n".join([*lines, *(f"\n{name}:\n{{{name}}}" for name in inputs)])
 
 
@@ -223,10 +223,10 @@ def _render(workflow: WorkflowDefinition) -> Rendered:
         else [loss("/edges", "a graph", "plan", hint="A plan has only steps in prose.")]
     )
     for index, key in enumerate(node_keys(workflow)):
-        node, kept = workflow.nodes[index], extension_of(workflow.nodes[index], "plan")
+        node, extension = workflow.nodes[index], extension_of(workflow.nodes[index], "plan")
         if node.type == "agent":
-            nodes[key] = {"description": node.label, **kept}
-        elif node.type != "start" and not kept.get("implied"):
+            nodes[key] = {"description": node.label, **extension}
+        elif node.type != "start" and not extension.get("implied"):
             losses.append(loss(f"/nodes/{index}/type", f"a node of type {node.type!r}", "plan"))
     return Rendered({**head, **extension_of(workflow, "plan")}, nodes, {}, tuple(losses))
 

@@ -119,8 +119,8 @@ class _Tables:
 
 def _read_config(native: JsonObject, head: Record, nodes: list[Record], reading: ForeignReader) -> None:
     """Set the dialect's limits, unless the rows contain a native `config` that overrides them."""
-    said = head.take("config")
-    own: JsonObject = said if isinstance(said, dict) else {}
+    settings = head.take("config")
+    own: JsonObject = settings if isinstance(settings, dict) else {}
     said_limits = own.get("limits")
     limits: Json = {**LIMITS, **said_limits} if isinstance(said_limits, dict) else said_limits or dict(LIMITS)
     config: JsonObject = {"conversational": False, **own, "limits": limits}
@@ -194,10 +194,10 @@ class _Rows:
         return [{"value": label} for label in labels]
 
     def _workflow_id(self, row: Record) -> None:
-        said, own = row.take("workflowId"), self.workflow.get("id")
-        if said is not None and said != own:
+        named_id, own = row.take("workflowId"), self.workflow.get("id")
+        if named_id is not None and named_id != own:
             fix: JsonObject = {"op": "replace", "path": row.at("workflowId"), "value": own}
-            message = f"belongs to the workflow {said!r}, not to {own!r}"
+            message = f"belongs to the workflow {named_id!r}, not to {own!r}"
             self.reading.error(
                 "workflow-id-mismatch", row.at("workflowId"), message, "One document, one workflow.", fix
             )
@@ -248,24 +248,29 @@ class _Rows:
 
     def _check_label(self, row: Record, label: Json, target: Json) -> None:
         source = key_of(row.value.get(row.said("sourceNodeId")))
-        named = self.names.get(key_of(target))
-        if self.types.get(source) == "AGENT" and isinstance(label, str) and named is not None and label != named:
-            message = f"the edge {row.value.get('id')!r} waits for {label!r}, but its target is named {named!r}"
+        target_name = self.names.get(key_of(target))
+        if (
+            self.types.get(source) == "AGENT"
+            and isinstance(label, str)
+            and target_name is not None
+            and label != target_name
+        ):
+            message = f"the edge {row.value.get('id')!r} waits for {label!r}, but its target is named {target_name!r}"
             self.reading.note(
                 "label-differs", row.at("conditionValue"), message, "This is valid. Check that it is intended."
             )
 
 
 def _check_names(nodes: list[Record], reading: ForeignReader) -> None:
-    seen: dict[str, Record] = {}
+    rows_by_name: dict[str, Record] = {}
     for row in nodes:
         name = text_of(row.value.get(row.said("nodeName")))
         if name is None:
             continue
-        if name in seen:
+        if name in rows_by_name:
             hint = "Agents route by name: give each node its own."
             reading.error("duplicate-name", row.at("nodeName"), f"a second node is called {name!r}", hint)
-        seen.setdefault(name, row)
+        rows_by_name.setdefault(name, row)
 
 
 def _layout(document: JsonObject) -> Layout:

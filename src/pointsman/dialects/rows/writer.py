@@ -104,8 +104,8 @@ class _RowsWriting:
             config.pop("onLimit", None)
         limits = config.pop("limits", None)
         if isinstance(limits, dict):
-            kept: JsonObject = {key: value for key, value in limits.items() if _is_own_limit(key, value)}
-            config.update({"limits": kept} if kept else {})
+            own_limits: JsonObject = {key: value for key, value in limits.items() if _is_own_limit(key, value)}
+            config.update({"limits": own_limits} if own_limits else {})
         return config
 
     def node(self, index: int) -> JsonObject:
@@ -172,8 +172,8 @@ def _agent_row(agent: Json) -> JsonObject:
     """Convert native keys to those of the row, and add the values that the reader kept."""
     row = object_of(agent)
     words = {native: word for native, word in AGENT_FIELDS.items() if native != word}
-    kept = object_of(row.pop("x-rows", None))
-    return {**{words.get(key, key): value for key, value in row.items()}, **kept}
+    extension = object_of(row.pop("x-rows", None))
+    return {**{words.get(key, key): value for key, value in row.items()}, **extension}
 
 
 def _is_handoff(node: Node) -> bool:

@@ -86,12 +86,12 @@ def write(workflow: WorkflowDefinition, original: JsonObject | None) -> WrittenD
 
 def _nodes(head: Record, reading: ForeignReader) -> dict[str, Record]:
     """Return the nodes by id. A list of nodes is also accepted. If key and id of a node differ, the key is used."""
-    said = head.take("nodes")
-    if not isinstance(said, dict):
-        found = records(said, "/nodes", WORDS, reading)
+    listed = head.take("nodes")
+    if not isinstance(listed, dict):
+        found = records(listed, "/nodes", WORDS, reading)
         return {key_of(record.value.get("id")): record for record in found}
     nodes: dict[str, Record] = {}
-    for key, value in said.items():
+    for key, value in listed.items():
         pointer = pointer_to("nodes", key)
         if not isinstance(value, dict):
             reading.error("wrong-type", pointer, f"the node {key!r} must be an object")
@@ -107,15 +107,15 @@ def _nodes(head: Record, reading: ForeignReader) -> dict[str, Record]:
 
 def _input(head: Record, reader: StepsNodeReader, reading: ForeignReader) -> Json:
     """Return the declared input; else an input with every field that is read and that no step writes."""
-    said = head.take("input_schema")
-    if said is not None:
+    schema = head.take("input_schema")
+    if schema is not None:
         reading.origin["/input"] = head.at("input_schema")
-        return said
-    wanted = [field for field in reader.fields_read if field not in reader.fields_made]
-    if not wanted:
+        return schema
+    fields = [field for field in reader.fields_read if field not in reader.fields_made]
+    if not fields:
         return None
-    properties: JsonObject = {field: object_of(None) for field in wanted}
-    return {"type": "object", "properties": properties, "required": [*wanted]}
+    properties: JsonObject = {field: object_of(None) for field in fields}
+    return {"type": "object", "properties": properties, "required": [*fields]}
 
 
 def _read(document: JsonObject, name: str) -> ImportedDocument:
@@ -182,8 +182,8 @@ class StepsEdgeReader:
         bare = condition in (None, "")
         if action is None or (bare and action == "approve" and not self._has_plain(record)):
             return False
-        said = "label" if bare else "condition"
-        self.reading.put(edge, at, "condition", {"type": "label", "label": action}, record.at(said))
+        source = "label" if bare else "condition"
+        self.reading.put(edge, at, "condition", {"type": "label", "label": action}, record.at(source))
         if label != action or not bare:
             record.taken.difference_update(("label", record.said("condition")))
         return True
@@ -224,8 +224,8 @@ def is_checkpoint(record: Record) -> bool:
 
 
 def actions_of(record: Record) -> list[Json]:
-    said = object_of(record.value.get(record.said("checkpoint"))).get("allowed_actions")
-    return list_of(said) or [*DEFAULT_ACTIONS]
+    checkpoint = object_of(record.value.get(record.said("checkpoint"))).get("allowed_actions")
+    return list_of(checkpoint) or [*DEFAULT_ACTIONS]
 
 
 class StepsNodeReader:

@@ -69,9 +69,9 @@ def native_template(template: str, fields: Collection[str]) -> str:
 def action_of(label: Json, condition: Json, actions: Collection[Json]) -> str | None:
     """Return the action that an edge of a checkpoint waits for: its label, or a condition that consists of an action
     only."""
-    for said in (label, condition):
-        found = _ACTION.fullmatch(said) if isinstance(said, str) else None
-        if found is not None and (found[1].lower() in actions or said is condition):
+    for text in (label, condition):
+        found = _ACTION.fullmatch(text) if isinstance(text, str) else None
+        if found is not None and (found[1].lower() in actions or text is condition):
             return found[1].lower()
     return None
 

@@ -52,15 +52,15 @@ class _StepsWriting:
         self.losses: list[Problem] = list(lost_fields(workflow, _HEAD, "", "steps"))
 
     def head(self) -> JsonObject:
-        said = document_of(self.workflow)
-        head: JsonObject = {"id": self.workflow.id, "name": said.get("name", self.workflow.id)}
-        head |= {field: said[field] for field in _SAME if field in said and field != "name"}
+        fields = document_of(self.workflow)
+        head: JsonObject = {"id": self.workflow.id, "name": fields.get("name", self.workflow.id)}
+        head |= {field: fields[field] for field in _SAME if field in fields and field != "name"}
         reached = {edge.target for edge in self.workflow.edges}
         first = next((node.id for node in self.workflow.nodes if node.id not in reached), None)
         if (entry := self.workflow.entry or first) is not None:
             head["entry_node"] = entry
-        if "input" in said:
-            head["input_schema"] = said["input"]
+        if "input" in fields:
+            head["input_schema"] = fields["input"]
         self._check_output()
         return {**head, **extension_of(self.workflow, "steps")}
 
@@ -78,9 +78,9 @@ class _StepsWriting:
     def node(self, index: int) -> JsonObject:
         node, at = self.workflow.nodes[index], f"/nodes/{index}"
         self.losses.extend(lost_fields(node, _NODE, at, "steps"))
-        said, extension = document_of(node), extension_of(node, "steps")
+        fields, extension = document_of(node), extension_of(node, "steps")
         made: JsonObject = {"id": node.id, "type": "checkpoint" if node.type == "human" else "execute"}
-        made |= {field: said[field] for field in ("name", "description", "position") if field in said}
+        made |= {field: fields[field] for field in ("name", "description", "position") if field in fields}
         step, gate = object_of(extension.pop("step", None)), object_of(extension.pop("checkpoint", None))
         match node.config:
             case HumanConfig() as config:
@@ -110,27 +110,27 @@ class _StepsWriting:
             self.losses.append(loss(f"{at}/routing", "taking several edges at once", "steps"))
 
     def _named(self, node: Node) -> JsonObject:
-        said = document_of(node)
-        return {field: said[field] for field in ("name", "description") if field in said}
+        fields = document_of(node)
+        return {field: fields[field] for field in ("name", "description") if field in fields}
 
     def _agent(self, node: Node, config: AgentConfig, at: str) -> JsonObject:
-        said = document_of(config)
+        fields = document_of(config)
         step = self._named(node)
-        if (system := said.get("system")) is not None:
+        if (system := fields.get("system")) is not None:
             step["goal"] = system.replace("\\{", "{") if isinstance(system, str) else system
-        schema = object_of(said.get("outputSchema"))
+        schema = object_of(fields.get("outputSchema"))
         choices = list_of(schema.get("enum")) if schema.get("type") == "string" else []
         if choices:
             step |= {"step_type": "llm_decision", "choices": choices}
         for native, word in AGENT_WORDS.items():
-            if native in said and not (native == "outputSchema" and choices):
-                step[word] = said[native]
+            if native in fields and not (native == "outputSchema" and choices):
+                step[word] = fields[native]
         step["input_fields"] = self._input_fields(node, at)
         step |= self._output_field(node, at)
-        if "prompt" in said:
-            step["prompt_template"] = said["prompt"]
-        known = (*AGENT_WORDS, "system", "prompt", "result")
-        self.losses.extend(lost_fields(config, known, f"{at}/config", "steps"))
+        if "prompt" in fields:
+            step["prompt_template"] = fields["prompt"]
+        fields_written = (*AGENT_WORDS, "system", "prompt", "result")
+        self.losses.extend(lost_fields(config, fields_written, f"{at}/config", "steps"))
         if config.result not in (None, "auto"):
             self.losses.append(loss(f"{at}/config/result", f"result {config.result!r}", "steps"))
         return step
@@ -160,35 +160,45 @@ class _StepsWriting:
         return {**step, **self._output_field(node, at)}
 
     def _checkpoint(self, config: HumanConfig, at: str) -> JsonObject:
-        said = document_of(config)
+        fields = document_of(config)
         made: JsonObject = {}
-        if "title" in said:
-            made["title"] = said["title"]
-        if (message := said.get("message")) is not None:
+        if "title" in fields:
+            made["title"] = fields["title"]
+        if (message := fields.get("message")) is not None:
             made["description"] = message.replace("\\{", "{") if isinstance(message, str) else message
-        options = [object_of(option).get("value") for option in list_of(said.get("options"))]
-        made["allowed_actions"] = options or list_of(said.get("actions")) or ["approve", "reject"]
+        options = [object_of(option).get("value") for option in list_of(fields.get("options"))]
+        made["allowed_actions"] = options or list_of(fields.get("actions")) or ["approve", "reject"]
         if any(option not in ACTIONS for option in options):
             hint = f"A checkpoint supports {', '.join(ACTIONS)}."
             self.losses.append(loss(f"{at}/config/options", "custom options", "steps", hint=hint))
-        if "editable" in said:
-            made["editable_fields"] = said["editable"]
+        if "editable" in fields:
+            made["editable_fields"] = fields["editable"]
         if config.auto_proceed:
             made["auto_proceed"] = True
         if config.timeout is not None and (config.auto_proceed or config.on_timeout in made["allowed_actions"]):
             made |= {"auto_proceed": True, "auto_proceed_timeout_seconds": config.timeout.seconds}
         elif config.timeout is not None:
             self.losses.append(loss(f"{at}/config/timeout", "failing after a timeout", "steps"))
-        known = ("title", "message", "actions", "options", "editable", "show", "autoProceed", "timeout", "onTimeout")
-        self.losses.extend(lost_fields(config, known, f"{at}/config", "steps"))
+        fields_written = (
+            "title",
+            "message",
+            "actions",
+            "options",
+            "editable",
+            "show",
+            "autoProceed",
+            "timeout",
+            "onTimeout",
+        )
+        self.losses.extend(lost_fields(config, fields_written, f"{at}/config", "steps"))
         return made
 
     def edge(self, index: int) -> JsonObject:
         edge, at = self.workflow.edges[index], f"/edges/{index}"
         self.losses.extend(lost_fields(edge, _EDGE, at, "steps"))
-        said = document_of(edge)
+        fields = document_of(edge)
         made: JsonObject = {"from": edge.source, "to": edge.target}
-        made |= {field: said[field] for field in ("id", "label") if field in said}
+        made |= {field: fields[field] for field in ("id", "label") if field in fields}
         return {**made, **self._condition(edge, at), **extension_of(edge, "steps")}
 
     def _condition(self, edge: Edge, at: str) -> JsonObject:

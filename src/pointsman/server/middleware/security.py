@@ -63,8 +63,8 @@ class Requests:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        brought = Headers(scope=scope).get(ID, "")
-        name = brought if GOOD_ID.fullmatch(brought) else secrets.token_hex(8)
+        header = Headers(scope=scope).get(ID, "")
+        name = header if GOOD_ID.fullmatch(header) else secrets.token_hex(8)
         begin, status = time.perf_counter(), CLIENT_LEFT
         state = scope.setdefault("state", {})
         state["request_id"] = name
@@ -175,8 +175,8 @@ def http_refusal(why: HTTPException) -> tuple[str, JsonReply]:
         return why.code, refused(why)
     status = HTTPStatus(why.status_code)
     code = SAYS.get(status, "body-invalid")
-    said = "the body cannot be read" if status == HTTPStatus.BAD_REQUEST else str(why.detail)
-    return code, problem(status, code, said, hint=HINTS.get(status, ""), headers=dict(why.headers or {}))
+    message = "the body cannot be read" if status == HTTPStatus.BAD_REQUEST else str(why.detail)
+    return code, problem(status, code, message, hint=HINTS.get(status, ""), headers=dict(why.headers or {}))
 
 
 class SecurityMiddleware:
@@ -195,8 +195,8 @@ class SecurityMiddleware:
         async def guarded_send(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = list(message["headers"])
-                given = {name for name, _ in headers}
-                message["headers"] = headers + [pair for pair in SAFE if pair[0] not in given]
+                names = {name for name, _ in headers}
+                message["headers"] = headers + [pair for pair in SAFE if pair[0] not in names]
             for part in _parts_of(message):
                 await send(part)
 

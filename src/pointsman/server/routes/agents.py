@@ -194,17 +194,17 @@ async def try_(session: CallerSession, name: Name, body: TryAgentBody) -> Respon
     Each message is an execution, which can be streamed and answered; lists include it if partial runs are requested.
     Tools are really called.
     """
-    said = await session.authoring.try_agent(
+    trial = await session.authoring.try_agent(
         name, body.message, agent=body.agent, session=body.session_id, model=body.model
     )
     began: StartedTurn = {
-        "executionId": said.execution.id,
-        "status": said.execution.status,
-        "sessionId": said.session,
-        "scripted": said.execution.is_scripted,
-        "warnings": scripted_warnings(said.execution.state),
+        "executionId": trial.execution.id,
+        "status": trial.execution.status,
+        "sessionId": trial.session,
+        "scripted": trial.execution.is_scripted,
+        "warnings": scripted_warnings(trial.execution.state),
     }
-    return JsonReply(began, status=202, headers={"location": f"/api/workflows/executions/{said.execution.id}"})
+    return JsonReply(began, status=202, headers={"location": f"/api/workflows/executions/{trial.execution.id}"})
 
 
 def _reply(saved: SavedAgent, *, status: int = 200, headers: dict[str, str] | None = None) -> Response:

@@ -92,15 +92,15 @@ async def pause(session: CallerSession, eid: Eid) -> Response:
 @router.post("/resume", verb=ExecutionVerbs.resume, responses=changed(), summary="Resume")
 async def resume(session: CallerSession, eid: Eid, body: ResumeBody | None = None) -> Response:
     """Continue after a pause, or after a limit that is raised here; optionally only until the next step."""
-    said = body or ResumeBody()
-    return await view_reply(session, await session.executions.resume(eid, limits=said.limits, step=said.step))
+    options = body or ResumeBody()
+    return await view_reply(session, await session.executions.resume(eid, limits=options.limits, step=options.step))
 
 
 @router.post("/cancel", verb=ExecutionVerbs.cancel, responses=changed(), summary="Cancel")
 async def cancel(session: CallerSession, eid: Eid, body: CancelBody | None = None) -> Response:
     """Cancel the execution permanently. Its compensation steps run first, unless `now` is true."""
-    said = body or CancelBody()
-    return await view_reply(session, await session.executions.cancel(eid, reason=said.reason, now=said.now))
+    options = body or CancelBody()
+    return await view_reply(session, await session.executions.cancel(eid, reason=options.reason, now=options.now))
 
 
 @router.post("/retry", verb=ExecutionVerbs.retry, responses=changed("key-reused", "key-in-use"), summary="Retry")

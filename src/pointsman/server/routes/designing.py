@@ -246,8 +246,8 @@ async def schema(caller: CurrentCaller) -> Response:
     return JsonReply(native_schema())
 
 
-def _earlier(said: Sequence[EarlierBody]) -> list[EarlierRequest]:
-    return [EarlierRequest(one.words, one.answer, one.accepted) for one in said]
+def _earlier(bodies: Sequence[EarlierBody]) -> list[EarlierRequest]:
+    return [EarlierRequest(one.words, one.answer, one.accepted) for one in bodies]
 
 
 def _also_streamed(described: Described) -> Described:
@@ -271,7 +271,7 @@ def _also_streamed(described: Described) -> Described:
     ),
     summary="Design a workflow from a description",
 )
-async def generate(asked: Designing, body: GenerateBody) -> Response:
+async def generate(designing: Designing, body: GenerateBody) -> Response:
     """Let a model draft the workflow, check it, and let the model repair the problems, for a few rounds.
 
     With `Accept: text/event-stream` each round is sent as it happens: one event `round` each, then `done` with the
@@ -280,9 +280,9 @@ async def generate(asked: Designing, body: GenerateBody) -> Response:
     further call of the model.
     """
     design = partial(
-        asked.session.authoring.design, body.words, name=body.id, save=body.save, earlier=_earlier(body.earlier)
+        designing.session.authoring.design, body.words, name=body.id, save=body.save, earlier=_earlier(body.earlier)
     )
-    return await asked.told(design)
+    return await designing.told(design)
 
 
 @router.post(
@@ -306,21 +306,21 @@ async def generate(asked: Designing, body: GenerateBody) -> Response:
     ),
     summary="Change a workflow by operations or a description",
 )
-async def edit(asked: Designing, id: Name, body: EditBody, if_match: IfMatch = None) -> Response:
+async def edit(designing: Designing, id: Name, body: EditBody, if_match: IfMatch = None) -> Response:
     """Return the changes and the problems that they cause; with `apply`, save them as a new revision.
 
     With `words` a model makes the operations, in rounds that can be streamed like those of a design. The answer
     contains only these operations, not those of the request.
     """
-    authoring, revision = asked.session.authoring, revision_of(if_match)
+    authoring, revision = designing.session.authoring, revision_of(if_match)
     if body.words:
         on = read_operations(body.operations or [])
         change = partial(
             authoring.edit_by_words, id, body.words, on=on, text=body.text, apply=body.apply, revision=revision
         )
-        return await asked.told(partial(change, earlier=_earlier(body.earlier)))
+        return await designing.told(partial(change, earlier=_earlier(body.earlier)))
     found = read_operations([] if body.operations is None and body.text is not None else body.operations)
-    return await asked.whole(
+    return await designing.whole(
         partial(
             authoring.edit,
             id,
@@ -388,13 +388,13 @@ async def _chunks(work: DesignWork) -> AsyncGenerator[bytes, None]:
         while not ended:
             try:
                 async with asyncio.timeout(HEARTBEAT_S):
-                    told = await rounds.get()
+                    note = await rounds.get()
             except TimeoutError:
                 yield BEAT
             else:
-                ended = told is None
-                if told is not None:
-                    yield server_sent("round", told, "")
+                ended = note is None
+                if note is not None:
+                    yield server_sent("round", note, "")
             silent = silent and ended
         try:
             answer = task.result()

@@ -79,8 +79,8 @@ async def execute(session: CallerSession, request: Request, id: Id, key: Key = N
     fields as `input`, in JSON. The answer is that of a start without files.
     """
     sent = await _form(request)
-    given = input_with_files(sent.input, sent.files)
-    execution = await session.executions.start(id, given, session=sent.session, key=key)
+    values = input_with_files(sent.input, sent.files)
+    execution = await session.executions.start(id, values, session=sent.session, key=key)
     return await started(session, execution, wait=sent.wait)
 
 
@@ -94,7 +94,7 @@ class UploadForm(NamedTuple):
 
 
 async def _form(request: Request) -> UploadForm:
-    given: Json = None
+    values: Json = None
     session: str | None = None
     wait = False
     files: dict[str, list[UploadedFile]] = {}
@@ -108,10 +108,10 @@ async def _form(request: Request) -> UploadForm:
             elif name == "sessionId":
                 session = part[: SESSION_NAME_MAX + 1]
             elif name == "input":
-                given = _decoded(part)
+                values = _decoded(part)
             else:
                 raise InputInvalid(f"{name[:60]!r} is not a file", hint="Other fields go into `input`, as JSON.")
-    return UploadForm(given, files, session, wait)
+    return UploadForm(values, files, session, wait)
 
 
 def _decoded(text: str) -> Json:
@@ -167,8 +167,8 @@ async def export(session: CallerSession, eid: Eid) -> Response:
     Of files that are too large, only names and digests are exported. Exports are not redacted, so the redaction level
     `minimal` allows none. The caller must be allowed to see the sub-workflows too.
     """
-    named = {"content-disposition": f"attachment; filename*=UTF-8''{quote(eid, safe='')}.jsonl"}
-    return StreamingResponse(await session.operations.export(eid), media_type=NDJSON, headers=named)
+    headers = {"content-disposition": f"attachment; filename*=UTF-8''{quote(eid, safe='')}.jsonl"}
+    return StreamingResponse(await session.operations.export(eid), media_type=NDJSON, headers=headers)
 
 
 @router.post(

@@ -108,36 +108,38 @@ class OpenAiErrorMiddleware:
         if scope["type"] != "http" or str(scope["path"]).split("/")[1:2] != [API_VERSION]:
             await self._app(scope, receive, send)
             return
-        begun: Message | None = None
-        said = b""
+        start: Message | None = None
+        sent_body = b""
 
         async def retold(message: Message) -> None:
             """Collect a problem document until it is complete, then convert it; pass on all other messages."""
-            nonlocal begun, said
+            nonlocal start, sent_body
             if message["type"] == "http.response.start" and _is_problem(message):
-                begun = message
-            elif begun is None:
+                start = message
+            elif start is None:
                 await send(message)
             else:
-                said += message.get("body", b"")
+                sent_body += message.get("body", b"")
                 if not message.get("more_body"):
-                    await openai_error(int(begun["status"]), Headers(raw=begun["headers"]), said)(scope, receive, send)
+                    await openai_error(int(start["status"]), Headers(raw=start["headers"]), sent_body)(
+                        scope, receive, send
+                    )
 
         await self._app(scope, receive, retold)
 
 
 def openai_error(status: int, headers: Headers, problem: bytes) -> JsonReply:
     """Convert a problem document to an error of OpenAI."""
-    said = msgspec.json.decode(problem)
-    kept = {name: value for name, value in headers.items() if name not in OF_THE_BODY}
+    fields = msgspec.json.decode(problem)
+    kept_headers = {name: value for name, value in headers.items() if name not in OF_THE_BODY}
     if status not in (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE):
-        kept["x-should-retry"] = "false"  # Otherwise the clients of OpenAI retry twice.
-    told = error_body(status, said["code"], said["detail"], said.get("hint", ""))
-    return JsonReply(told, status=status, headers=kept)
+        kept_headers["x-should-retry"] = "false"  # Otherwise the clients of OpenAI retry twice.
+    reply = error_body(status, fields["code"], fields["detail"], fields.get("hint", ""))
+    return JsonReply(reply, status=status, headers=kept_headers)
 
 
-def _is_problem(begun: Message) -> bool:
-    return Headers(raw=begun["headers"]).get("content-type", "") == problems.MEDIA_TYPE
+def _is_problem(start: Message) -> bool:
+    return Headers(raw=start["headers"]).get("content-type", "") == problems.MEDIA_TYPE
 
 
 class ScriptedMark(TypedDict):
@@ -291,19 +293,19 @@ async def complete(
     ] = None,
 ) -> Response:
     """Send the last message to the workflow. If a gate of the conversation is open, the message is its answer."""
-    kept = (body.metadata or {}).get("session_id") or x_session_id
+    conversation = (body.metadata or {}).get("session_id") or x_session_id
     messages = [cast("JsonObject", one.model_dump()) for one in body.messages]
-    asked = ChatRequest(body.model, messages, None if kept is None else str(kept))
+    request = ChatRequest(body.model, messages, None if conversation is None else str(conversation))
     if body.stream:
         seat = server.take_stream(session.caller)
         try:
-            written = _Written(await session.conversations.begin(asked), body.model, int(server.app.clock.now()))
+            written = _Written(await session.conversations.begin(request), body.model, int(server.app.clock.now()))
         except BaseException:
             seat.leave()
             raise
         with_usage = bool((body.stream_options or {}).get("include_usage"))
         return EventStream(written.chunks(with_usage=with_usage), seat)
-    dialogue = await session.conversations.begin(asked)
+    dialogue = await session.conversations.begin(request)
     written = _Written(dialogue, body.model, int(server.app.clock.now()))
     async for _ in dialogue.pieces():
         pass
@@ -403,5 +405,5 @@ def _model(entry: ChatWorkflowView) -> OpenAiModel:
     }
 
 
-def _event(said: JsonObject) -> bytes:
-    return b"data: " + msgspec.json.encode(said) + b"\n\n"
+def _event(chunk: JsonObject) -> bytes:
+    return b"data: " + msgspec.json.encode(chunk) + b"\n\n"

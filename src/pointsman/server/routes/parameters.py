@@ -27,19 +27,19 @@ async def reply_once(
     """
     if key is None:
         return await work()
-    kept = IdempotencyKeys(acting.app.store.entries, acting.app.clock)
-    name, asked = name_of(acting.caller.name, f"{request.method} {request.url.path}", key), await request.body()
-    known = await kept.begin(name, asked)
-    if known is not None:
-        return JsonReply(known.answer, status=known.status, headers={**known.headers, **REPEATED})
+    replies = IdempotencyKeys(acting.app.store.entries, acting.app.clock)
+    name, content = name_of(acting.caller.name, f"{request.method} {request.url.path}", key), await request.body()
+    stored = await replies.begin(name, content)
+    if stored is not None:
+        return JsonReply(stored.answer, status=stored.status, headers={**stored.headers, **REPEATED})
     try:
         reply = await work()
     except PointsmanError:
         with suppress(OperatorError):  # The store is unavailable: the key stays taken.
-            await kept.undone(name)
+            await replies.undone(name)
         raise
     headers = {"location": reply.headers["location"]} if "location" in reply.headers else {}
-    await kept.done(name, asked, reply.status_code, bytes(reply.body), headers)
+    await replies.done(name, content, reply.status_code, bytes(reply.body), headers)
     return reply
 
 

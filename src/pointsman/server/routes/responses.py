@@ -145,11 +145,11 @@ class ResponseBuilder:
     async def events(self) -> AsyncGenerator[bytes, None]:
         """Yield the encoded events. A failure after the first one is reported in the last one."""
         number = 0
-        async for told in self._events():
-            if told is None:
+        async for entry in self._events():
+            if entry is None:
                 yield BEAT
                 continue
-            kind, members = told
+            kind, members = entry
             yield server_sent(kind, {"type": kind, "sequence_number": number, **members}, "")
             number += 1
 
@@ -168,15 +168,15 @@ class ResponseBuilder:
             async for piece in self.dialogue.pieces():
                 if piece.kind == "silence":
                     yield None
-                for told in self._on_delta(piece.kind, piece.text):
-                    yield told
+                for event in self._on_delta(piece.kind, piece.text):
+                    yield event
         except PointsmanError as why:
             error: JsonObject = {"code": "server_error", "message": sentences(str(why), why.hint)}
             failed: OpenAiResponse = {**self._as("failed"), "error": error}
             yield "response.failed", {"response": json_of(failed)}
             return
-        for told in self._ended():
-            yield told
+        for event in self._ended():
+            yield event
         yield "response.completed", {"response": json_of(self._completed())}
 
     def _on_delta(self, kind: str, text: str) -> Iterator[Told]:
@@ -231,10 +231,10 @@ class ResponseBuilder:
         index = len(self.output)
         where: JsonObject = {"item_id": f"fc_{call.id}", "output_index": index}
         item: JsonObject = {"id": f"fc_{call.id}", "type": "function_call", "call_id": call.id, "name": call.name}
-        begun: JsonObject = {**item, "arguments": "", "status": "in_progress"}
+        started: JsonObject = {**item, "arguments": "", "status": "in_progress"}
         done: JsonObject = {**item, "arguments": call.arguments, "status": "completed"}
         self.output.append(done)
-        yield "response.output_item.added", {"output_index": index, "item": begun}
+        yield "response.output_item.added", {"output_index": index, "item": started}
         yield "response.function_call_arguments.delta", {**where, "delta": call.arguments}
         yield "response.function_call_arguments.done", {**where, "name": call.name, "arguments": call.arguments}
         yield "response.output_item.done", {"output_index": index, "item": done}
@@ -268,14 +268,14 @@ TEXTS: Final = frozenset({"input_text", "output_text", "text"})
 """Types of content parts that are text."""
 
 
-def messages_in(said: str | Sequence[JsonObject]) -> list[JsonObject]:
+def messages_in(input: str | Sequence[JsonObject]) -> list[JsonObject]:
     """Convert the input to chat messages; a plain text is a user message.
 
     Raises `MessagesInvalid` for items other than messages, function calls and their outputs, and reasoning.
     """
-    if isinstance(said, str):
-        return [{"role": "user", "content": said}]
-    return [message for item in said for message in _messages_of(item)]
+    if isinstance(input, str):
+        return [{"role": "user", "content": input}]
+    return [message for item in input for message in _messages_of(item)]
 
 
 def _messages_of(item: JsonObject) -> Iterator[JsonObject]:
@@ -423,17 +423,17 @@ async def respond(
     With `stream` the answer is sent as OpenAI's events, numbered by `sequence_number`.
     """
     session = _session_of(body) or x_session_id
-    asked = ChatRequest(body.model, messages_in(cast("str | list[JsonObject]", body.input)), session, _previous(body))
+    chat = ChatRequest(body.model, messages_in(cast("str | list[JsonObject]", body.input)), session, _previous(body))
     if not body.stream:
-        telling = _builder(server, body, session, await caller_session.conversations.begin(asked))
-        return JsonReply(await telling.whole())
+        builder = _builder(server, body, session, await caller_session.conversations.begin(chat))
+        return JsonReply(await builder.whole())
     seat = server.take_stream(caller_session.caller)
     try:
-        telling = _builder(server, body, session, await caller_session.conversations.begin(asked))
+        builder = _builder(server, body, session, await caller_session.conversations.begin(chat))
     except BaseException:
         seat.leave()
         raise
-    return EventStream(telling.events(), seat)
+    return EventStream(builder.events(), seat)
 
 
 def _session_of(body: ResponsesBody) -> str | None:

@@ -354,10 +354,10 @@ async def schedules(
 )
 async def plan(session: CallerSession, body: ScheduleBody) -> Response:
     """Due from now on, while a worker runs. An existing id is refused."""
-    kept = await session.schedules.add(
+    stored = await session.schedules.add(
         body.workflow, _timing(body), id=body.id, input=body.input, missed=body.missed, overlap=body.overlap
     )
-    return JsonReply(schedule_view(kept), status=201, headers={"location": f"/api/schedules/{kept.id}"})
+    return JsonReply(schedule_view(stored), status=201, headers={"location": f"/api/schedules/{stored.id}"})
 
 
 @router.post(
@@ -413,7 +413,7 @@ async def revise(session: CallerSession, sid: ScheduleId, body: RevisedBody, if_
     Its executions and its pause remain. New times count from now on. Change a schedule that a workflow's document
     declares in that document.
     """
-    kept = await session.schedules.revise(
+    stored = await session.schedules.revise(
         sid,
         body.workflow,
         _timing(body),
@@ -422,7 +422,7 @@ async def revise(session: CallerSession, sid: ScheduleId, body: RevisedBody, if_
         overlap=body.overlap,
         match=if_match,
     )
-    return _reply(kept)
+    return _reply(stored)
 
 
 @router.post(
@@ -486,5 +486,5 @@ def _timing(body: TimingBody) -> Timing:
     return timing_of(cron=body.cron, every_s=body.every, at=body.at, timezone=body.timezone)
 
 
-def _reply(kept: StoredSchedule) -> Response:
-    return JsonReply(schedule_view(kept), headers={"etag": etag_of(kept.schedule.mark)})
+def _reply(stored: StoredSchedule) -> Response:
+    return JsonReply(schedule_view(stored), headers={"etag": etag_of(stored.schedule.mark)})

@@ -192,8 +192,8 @@ async def create(
 )
 async def check(session: CallerSession, body: CheckBody) -> Response:
     """All problems with their positions, and the revision on which saving would be based. Nothing is saved."""
-    given = body.document
-    text = given if isinstance(given, str) else msgspec.json.encode(given)
+    source = body.document
+    text = source if isinstance(source, str) else msgspec.json.encode(source)
     return JsonReply(await session.workflows.check(Workflow(text, dialect=body.dialect)))
 
 
@@ -422,8 +422,8 @@ async def try_(session: CallerSession, id: Id, body: TrialBody) -> Response:
 )
 async def convert(session: CallerSession, body: ConvertBody) -> Response:
     """Return the document in another dialect, or as a diagram. Nothing is saved."""
-    given = body.document
-    text = given if isinstance(given, str) else msgspec.json.encode(given)
+    source = body.document
+    text = source if isinstance(source, str) else msgspec.json.encode(source)
     return JsonReply(await session.workflows.convert(Workflow(text, dialect=body.dialect), body.to))
 
 
@@ -437,8 +437,8 @@ async def convert(session: CallerSession, body: ConvertBody) -> Response:
 )
 async def dry_run(session: CallerSession, id: Id, body: DryRunBody) -> Response:
     """Return the path that an execution would take, its calls and its cost. Nothing is called or stored."""
-    given = [GivenAnswer(one.node, one.action, one.data) for one in body.answers]
-    return JsonReply(dry_view(await session.executions.dry_run(id, body.input, answers=given)))
+    given_answers = [GivenAnswer(one.node, one.action, one.data) for one in body.answers]
+    return JsonReply(dry_view(await session.executions.dry_run(id, body.input, answers=given_answers)))
 
 
 example(WorkflowRevisions, {"workflows": [WORKFLOW], "next": None})

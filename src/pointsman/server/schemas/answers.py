@@ -65,11 +65,11 @@ def view_schemas() -> dict[str, dict[str, Any]]:
 
 def _typed_dicts_in(annotation: object) -> Iterator[type]:
     """Iterate over the views in an annotation, and over those inside them, each once."""
-    known, left = set[object](), [annotation]
+    types, left = set[object](), [annotation]
     while left:
         one = left.pop()
-        if is_typeddict(one) and one not in known:
-            known.add(one)
+        if is_typeddict(one) and one not in types:
+            types.add(one)
             left += get_type_hints(one).values()
             yield cast("type", one)
         elif not is_typeddict(one):
@@ -95,8 +95,8 @@ def _docstrings_in(module: str) -> dict[str, dict[str, str]]:
 def _docstrings_of(body: list[ast.stmt]) -> Iterator[tuple[str, str]]:
     for member, text in pairwise(body):
         match member, text:
-            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(said))):
-                yield name, " ".join(said.split())
+            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(docstring))):
+                yield name, " ".join(docstring.split())
             case _:
                 pass
 
@@ -174,9 +174,9 @@ def raw_body(content: Mapping[str, tuple[JsonObject, Json]]) -> dict[str, Any]:
 
 
 def _refusal(status: int, codes: list[str]) -> dict[str, Any]:
-    named = ", ".join(f"`{code}`" for code in sorted(codes))
+    code_list = ", ".join(f"`{code}`" for code in sorted(codes))
     return {
-        "description": f"{HTTPStatus(status).phrase}: {named}",
+        "description": f"{HTTPStatus(status).phrase}: {code_list}",
         "content": {
             MEDIA_TYPE: {
                 "schema": reference_to(ProblemDocument),

@@ -71,14 +71,14 @@ class BoundedBody(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _few_unknown(cls, given: object) -> object:
+    def _few_unknown(cls, value: object) -> object:
         """Keep `PROBLEMS_MAX` of the unknown fields: each causes a problem, and a body can contain 200 000."""
-        if not isinstance(given, dict) or len(cast("dict[str, JsonValue]", given)) <= PROBLEMS_MAX:
-            return cast("object", given)
-        sent = cast("dict[str, JsonValue]", given)
-        known = {name for field, one in cls.model_fields.items() for name in (field, one.alias or field)}
-        unknown = [name for name in sent if name not in known]
-        return {name: sent[name] for name in (*(known & sent.keys()), *unknown[:PROBLEMS_MAX])}
+        if not isinstance(value, dict) or len(cast("dict[str, JsonValue]", value)) <= PROBLEMS_MAX:
+            return cast("object", value)
+        sent = cast("dict[str, JsonValue]", value)
+        field_names = {name for field, one in cls.model_fields.items() for name in (field, one.alias or field)}
+        unknown = [name for name in sent if name not in field_names]
+        return {name: sent[name] for name in (*(field_names & sent.keys()), *unknown[:PROBLEMS_MAX])}
 
     @field_validator("*", mode="before")
     @classmethod

@@ -88,25 +88,25 @@ class ExecutionStream:
         while self.ring.end == position and not self.ended and not self.disconnected:
             await self._news.wait()
 
-    def committed(self, seen: Committed) -> None:
+    def committed(self, update: Committed) -> None:
         """Add a row that this process committed. A row that does not directly follow is left to `catch_up`."""
-        if seen.row.seq == self.seq + 1:
-            self._put_row(seen.row)
-            self.ended = seen.state.status in ENDED
+        if update.row.seq == self.seq + 1:
+            self._put_row(update.row)
+            self.ended = update.state.status in ENDED
             self._wake_subscribers()
 
-    def live(self, seen: Delta) -> None:
-        delta = public_delta(seen.delta, self._level, self._redact)
+    def live(self, update: Delta) -> None:
+        delta = public_delta(update.delta, self._level, self._redact)
         if delta is None:
             return
-        told: JsonObject = {**self._about(seen.step), "delta": delta}
-        self.ring.put([StreamFrame(None, self._wire.encode(LIVE, told, ""))])
+        event: JsonObject = {**self._about(update.step), "delta": delta}
+        self.ring.put([StreamFrame(None, self._wire.encode(LIVE, event, ""))])
         self._wake_subscribers()
 
-    def so_far(self, said: Mapping[Step, str]) -> bytes:
+    def so_far(self, texts: Mapping[Step, str]) -> bytes:
         """Encode the partial output of running steps, for a subscriber that has not received it."""
         found: list[bytes] = []
-        for step, text in said.items():
+        for step, text in texts.items():
             delta = public_delta({"kind": SO_FAR, "soFar": text}, self._level, self._redact)
             if delta is not None:
                 found.append(self._wire.encode(LIVE, {**self._about(step), "delta": delta}, ""))
@@ -122,30 +122,30 @@ class ExecutionStream:
             self._wake_subscribers()
         self._sent_end = self.ring.end
 
-    async def catch_up(self, known: ExecutionState | None = None) -> None:
-        """Read the rows that other processes wrote. `known`: the current state, or one from a moment ago."""
+    async def catch_up(self, state: ExecutionState | None = None) -> None:
+        """Read the rows that other processes wrote. `state`: the current state, or one from a moment ago."""
         async with self._reading:
-            if known is None and await self._app.store.journal.last(self.execution) <= self.seq:
+            if state is None and await self._app.store.journal.last(self.execution) <= self.seq:
                 return
-            turned = known is not None
+            turned = state is not None
             async for row in self._app.store.journal.read(self.execution, after=self.seq):
                 if row.seq == self.seq + 1:
                     self._put_row(row)
                     turned = turned or _changes_status(row)
             if turned:
-                if known is None or known.seq < self.seq:
-                    known = await self._app.runtime.load(self.execution)
-                self.ended = known.status in ENDED and known.seq <= self.seq
+                if state is None or state.seq < self.seq:
+                    state = await self._app.runtime.load(self.execution)
+                self.ended = state.status in ENDED and state.seq <= self.seq
             self._wake_subscribers()
 
     def frames_of(self, row: Row) -> list[StreamFrame]:
         """Return the frames of a row."""
-        return [self._frame(told) for told in public_events(self.execution, row, self._level, self._redact)]
+        return [self._frame(event) for event in public_events(self.execution, row, self._level, self._redact)]
 
-    def _frame(self, told: JsonObject) -> StreamFrame:
-        place = str(told["id"])
+    def _frame(self, event: JsonObject) -> StreamFrame:
+        place = str(event["id"])
         seq, _, number = place.partition(".")
-        return StreamFrame((int(seq), int(number)), self._wire.encode(str(told["event"]), told, place))
+        return StreamFrame((int(seq), int(number)), self._wire.encode(str(event["event"]), event, place))
 
     def close(self) -> None:
         self.disconnected = True
@@ -186,30 +186,30 @@ class SseBroker:
             live = ring.end
             """From this position on, live frames are sent too."""
             position = ring.begin if after >= ring.behind else -1
-            said = self._spoken.so_far(channel.execution)
-            if position >= 0 and said:
-                yield channel.so_far(said)
+            texts = self._spoken.so_far(channel.execution)
+            if position >= 0 and texts:
+                yield channel.so_far(texts)
             while not channel.disconnected:
                 if position < ring.begin:  # It begins before the ring, or fell behind it.
                     live = position = ring.end
-                    said = self._spoken.so_far(channel.execution)
+                    texts = self._spoken.so_far(channel.execution)
                     async for frames in self._journal_frames(channel, after):
                         after = frames[-1].place or after
                         yield b"".join(frame.data for frame in frames)
-                    if said:
-                        yield channel.so_far(said)
+                    if texts:
+                        yield channel.so_far(texts)
                     continue
                 frames = ring.since(position)
                 if not frames and channel.ended:
                     return
-                told: list[bytes] = []
+                frames_ready: list[bytes] = []
                 for number, (place, data) in enumerate(frames, position):
                     if (number >= live) if place is None else place > after:
-                        told.append(data)
+                        frames_ready.append(data)
                         after = place or after
                 position += len(frames)
-                if told:
-                    yield b"".join(told)
+                if frames_ready:
+                    yield b"".join(frames_ready)
                 else:
                     await channel.news(position)
             yield self._wire.closing_event()
@@ -293,17 +293,17 @@ class SseBroker:
         channel.leave()
         del self._open[channel.execution]
 
-    def _see(self, seen: Committed | Delta) -> None:
-        self._spoken.hear(seen)
-        channel = self._open.get(seen.execution)
+    def _see(self, update: Committed | Delta) -> None:
+        self._spoken.hear(update)
+        channel = self._open.get(update.execution)
         if channel is None:
             return
-        if isinstance(seen, Delta):
-            channel.live(seen)
-        elif seen.row.seq > channel.seq + 1:
+        if isinstance(update, Delta):
+            channel.live(update)
+        elif update.row.seq > channel.seq + 1:
             self._look(channel)
         else:
-            channel.committed(seen)
+            channel.committed(update)
 
     def _look(self, channel: ExecutionStream) -> None:
         task = asyncio.ensure_future(self._catch_up(channel))
@@ -425,38 +425,38 @@ class PartialOutput:
         self._said: dict[ExecutionId, dict[Step, list[str]]] = {}
         self._chars: dict[tuple[ExecutionId, Step], int] = {}
 
-    def hear(self, seen: Committed | Delta) -> None:
-        if isinstance(seen, Delta):
-            self._on_delta(seen)
-        elif (steps := self._said.get(seen.execution)) is not None:
-            for event in seen.row.events:
+    def hear(self, update: Committed | Delta) -> None:
+        if isinstance(update, Delta):
+            self._on_delta(update)
+        elif (steps := self._said.get(update.execution)) is not None:
+            for event in update.row.events:
                 if isinstance(event, StepSucceeded | StepFailed | StepCancelled):
-                    self._forget(seen.execution, steps, event.step)
+                    self._forget(update.execution, steps, event.step)
 
     def so_far(self, execution: ExecutionId) -> dict[Step, str]:
         """Return the partial output of an execution's steps."""
-        return {step: "".join(said) for step, said in self._said.get(execution, {}).items() if said}
+        return {step: "".join(parts) for step, parts in self._said.get(execution, {}).items() if parts}
 
-    def _on_delta(self, seen: Delta) -> None:
-        kind = seen.delta.get("kind")
+    def _on_delta(self, update: Delta) -> None:
+        kind = update.delta.get("kind")
         if kind == "text":
-            steps = self._said.pop(seen.execution, {})
-            self._said[seen.execution] = steps  # Keep the most recent one last.
-            self._add(seen, steps.setdefault(seen.step, []), str(seen.delta["text"]))
+            steps = self._said.pop(update.execution, {})
+            self._said[update.execution] = steps  # Keep the most recent one last.
+            self._add(update, steps.setdefault(update.step, []), str(update.delta["text"]))
             if len(self._said) > EXECUTIONS_MAX:
                 oldest = next(iter(self._said))
                 for step in [*self._said[oldest]]:
                     self._forget(oldest, self._said[oldest], step)
-        elif kind == "discarded" and (steps := self._said.get(seen.execution)) is not None:
-            self._forget(seen.execution, steps, seen.step)
+        elif kind == "discarded" and (steps := self._said.get(update.execution)) is not None:
+            self._forget(update.execution, steps, update.step)
 
-    def _add(self, seen: Delta, said: list[str], text: str) -> None:
-        name = seen.execution, seen.step
+    def _add(self, update: Delta, parts: list[str], text: str) -> None:
+        name = update.execution, update.step
         chars = self._chars[name] = self._chars.get(name, 0) + len(text)
         if chars > CHARS_MAX:
-            said.clear()
+            parts.clear()
         else:
-            said.append(text)
+            parts.append(text)
 
     def _forget(self, execution: ExecutionId, steps: dict[Step, list[str]], step: Step) -> None:
         steps.pop(step, None)

@@ -82,9 +82,9 @@ class LiveFeed:
                     yield self._reset().data
                 fresh = self._changes[position - self._begin :]
                 position += len(fresh)
-                told = [one.data for one in fresh if one.summary is None or await sees(one.summary)]
-                if told:
-                    yield b"".join(told)
+                visible = [one.data for one in fresh if one.summary is None or await sees(one.summary)]
+                if visible:
+                    yield b"".join(visible)
                 elif not fresh:
                     await self._news.wait()
             yield self._wire.closing_event()
@@ -113,12 +113,12 @@ class LiveFeed:
         return changes
 
     def _reset(self) -> LiveChange:
-        told = self._wire.encode(
+        frame = self._wire.encode(
             RESET,
             {"reason": "more executions changed than the server buffers: read the list again"},
             f"{self._mark:.6f}",
         )
-        return LiveChange(None, told)
+        return LiveChange(None, frame)
 
     async def _enter(self) -> None:
         self.subscribers += 1
@@ -138,8 +138,8 @@ class LiveFeed:
             self._reading.cancel()
             self._reading = None
 
-    def _see(self, seen: Committed | Delta) -> None:
-        if isinstance(seen, Committed):
+    def _see(self, update: Committed | Delta) -> None:
+        if isinstance(update, Committed):
             self._woken.set()
 
     async def _read(self) -> None:
@@ -171,7 +171,7 @@ class LiveFeed:
         fresh = [one for one in found if self._known.get(one.execution) != (one.updated, one.status)]
         if len(found) == KEPT:
             self._put([self._reset()])
-        self._known = {name: told for name, told in self._known.items() if told[0] >= self._mark - 2 * LATE_S} | {
+        self._known = {name: entry for name, entry in self._known.items() if entry[0] >= self._mark - 2 * LATE_S} | {
             one.execution: (one.updated, one.status) for one in fresh
         }
         self._mark = max([self._mark, *(one.updated for one in found)])
@@ -181,10 +181,10 @@ class LiveFeed:
         if not changes:
             return
         self._changes += changes
-        gone = len(self._changes) - KEPT
-        if gone > KEPT:
-            del self._changes[:gone]
-            self._begin += gone
+        excess = len(self._changes) - KEPT
+        if excess > KEPT:
+            del self._changes[:excess]
+            self._begin += excess
         self._wake_subscribers()
 
     def _wake_subscribers(self) -> None:

@@ -56,9 +56,9 @@ class RingBuffer:
     def put(self, frames: list[StreamFrame]) -> None:
         self._frames += frames
         if len(self._frames) > 2 * FRAMES:
-            gone, self._frames = self._frames[:-FRAMES], self._frames[-FRAMES:]
-            self.begin += len(gone)
-            self.behind = max((frame.place for frame in gone if frame.place is not None), default=self.behind)
+            dropped, self._frames = self._frames[:-FRAMES], self._frames[-FRAMES:]
+            self.begin += len(dropped)
+            self.behind = max((frame.place for frame in dropped if frame.place is not None), default=self.behind)
 
     def since(self, position: int) -> list[StreamFrame]:
         """Return the frames from a position on, up to about `CHUNK_BYTES`."""
@@ -75,7 +75,7 @@ class RingBuffer:
 class Encode(Protocol):
     """Encodes an event for subscribers."""
 
-    def __call__(self, event: str, told: JsonObject, place: str, /) -> bytes: ...
+    def __call__(self, event: str, data: JsonObject, place: str, /) -> bytes: ...
 
 
 class StreamEncoder(NamedTuple):
@@ -99,10 +99,10 @@ COME_BACK_MS: Final = (500, 3000)
 _ENCODER: Final = msgspec.json.Encoder()
 
 
-def server_sent(event: str, told: JsonView, place: str, /) -> bytes:
+def server_sent(event: str, data: JsonView, place: str, /) -> bytes:
     """Encode one event."""
     head = f"id: {place}\n" if place else ""
-    return f"{head}event: {event}\ndata: ".encode() + _ENCODER.encode(told) + b"\n\n"
+    return f"{head}event: {event}\ndata: ".encode() + _ENCODER.encode(data) + b"\n\n"
 
 
 def closing_event() -> bytes:

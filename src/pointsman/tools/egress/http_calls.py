@@ -361,7 +361,7 @@ def _led_on(before: httpx2.Request, after: httpx2.Request) -> httpx2.Request:
         if after.method not in ("GET", "HEAD"):
             raise RedirectRefused(f"it redirects the request body to another host, {after.url.host!r}")
         host = after.headers["host"]
-        kept = {name: value for name, value in after.headers.items() if name.lower() in _ELSEWHERE}
-        after.headers = httpx2.Headers({"host": host, **kept})
+        headers = {name: value for name, value in after.headers.items() if name.lower() in _ELSEWHERE}
+        after.headers = httpx2.Headers({"host": host, **headers})
     after.headers["accept-encoding"] = "identity"
     return after

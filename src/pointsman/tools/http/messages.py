@@ -66,11 +66,11 @@ def _url(described: JsonObject) -> str:
     return str(found.copy_with(params=[*found.params.multi_items(), *pairs]))
 
 
-def _headers(given: Json) -> dict[str, str]:
-    if not isinstance(given, dict | None):
+def _headers(headers: Json) -> dict[str, str]:
+    if not isinstance(headers, dict | None):
         raise RequestWrong("`headers` is not an object", hint="Use an object: name: value.")
     found: dict[str, str] = {}
-    for name, value in (given or {}).items():
+    for name, value in (headers or {}).items():
         text = _plain(value, name).strip(" \t")
         if not _NAME.fullmatch(name) or not _VALUE.fullmatch(text):
             raise RequestWrong(f"the header {name!r} cannot be sent", hint="Remove line breaks and control characters.")
@@ -90,7 +90,7 @@ def _authorize(headers: dict[str, str], auth: Json) -> None:
     if not isinstance(auth, dict):
         return
 
-    def said(name: str) -> str:
+    def credential(name: str) -> str:
         value = auth.get(name)
         if not isinstance(value, str):
             raise RequestWrong(f"`auth` of the type {auth.get('type')!r} has no {name!r}", hint="Set it.")
@@ -98,12 +98,12 @@ def _authorize(headers: dict[str, str], auth: Json) -> None:
 
     match auth.get("type"):
         case "bearer":
-            added = {"Authorization": f"Bearer {said('token')}"}
+            added = {"Authorization": f"Bearer {credential('token')}"}
         case "basic":
-            pair = f"{said('username')}:{said('password')}".encode()
+            pair = f"{credential('username')}:{credential('password')}".encode()
             added = {"Authorization": f"Basic {base64.b64encode(pair).decode()}"}
         case _:
-            added = {str(auth.get("headerName") or "X-API-Key"): said("key")}
+            added = {str(auth.get("headerName") or "X-API-Key"): credential("key")}
     headers.update(_headers({**added}))
 
 
@@ -203,11 +203,11 @@ def failure_of_status(call: HttpCall, answer: HttpResponse, mask: Mask = unmaske
 
 def wait_of(answer: HttpResponse) -> float | None:
     """Return the seconds of `Retry-After`. A date is relative to the `Date` of the response."""
-    said = answer.headers.get("retry-after", "").strip()
-    if said.isascii() and said.isdigit():
-        return min(float(said[:12]), WAIT_S_MAX)
+    seconds = answer.headers.get("retry-after", "").strip()
+    if seconds.isascii() and seconds.isdigit():
+        return min(float(seconds[:12]), WAIT_S_MAX)
     try:
-        span = parsedate_to_datetime(said) - parsedate_to_datetime(answer.headers.get("date", ""))
+        span = parsedate_to_datetime(seconds) - parsedate_to_datetime(answer.headers.get("date", ""))
     except (ValueError, TypeError, OverflowError):
         return None
     return min(max(span.total_seconds(), 0.0), WAIT_S_MAX)

@@ -82,8 +82,8 @@ class _Operation:
 
     @property
     def name(self) -> str:
-        said = self.said.get("operationId")
-        return said if isinstance(said, str) and said else f"{self.method}{self.path}"
+        operation_id = self.said.get("operationId")
+        return operation_id if isinstance(operation_id, str) and operation_id else f"{self.method}{self.path}"
 
 
 class _OpenApiReader:
@@ -94,9 +94,9 @@ class _OpenApiReader:
         for path, item in _entries(self.document.get("paths")):
             shared = self.resolved(item)
             for method in METHODS:
-                said = shared.get(method)
-                if isinstance(said, dict):
-                    yield _Operation(path, method, said, shared)
+                operation = shared.get(method)
+                if isinstance(operation, dict):
+                    yield _Operation(path, method, operation, shared)
 
     def resolved(self, value: Json) -> JsonObject:
         """Return an object with its own reference followed. Raises `OpenApiUnreadable` for a broken or circular one."""
@@ -123,14 +123,16 @@ class _OpenApiReader:
     def tool(self, operation: _Operation, server: str, losses: list[str]) -> JsonObject:
         url, query, headers = server.rstrip("/") + operation.path, dict[str, Json](), dict[str, Json]()
         arguments = _Arguments(self)
-        for given in self._parameters(operation):
-            name, where = str(given.get("name", "")), given.get("in")
+        for parameter in self._parameters(operation):
+            name, where = str(parameter.get("name", "")), parameter.get("in")
             if where == "cookie" or not re.fullmatch(r"[A-Za-z_][\w.-]*", name):
-                if given.get("required"):
+                if parameter.get("required"):
                     raise OpenApiUnreadable(f"its {where} parameter {name!r} cannot be set")
                 losses.append(f"{operation.name}: the {where} parameter {name!r} was omitted")
                 continue
-            argument = arguments.add(name, given.get("schema"), given, required=given.get("required") is True)
+            argument = arguments.add(
+                name, parameter.get("schema"), parameter, required=parameter.get("required") is True
+            )
             if where == "path":
                 url = url.replace("{" + name + "}", "{" + argument + "}")
             elif where == "query":
@@ -153,8 +155,8 @@ class _OpenApiReader:
         found: dict[tuple[str, str], JsonObject] = {}
         for listed in (operation.shared.get("parameters"), operation.said.get("parameters")):
             for one in listed if isinstance(listed, list) else []:
-                given = self.resolved(one)
-                found[str(given.get("name")), str(given.get("in"))] = given
+                parameter = self.resolved(one)
+                found[str(parameter.get("name")), str(parameter.get("in"))] = parameter
         return [*found.values()]
 
     def _body(self, operation: _Operation, arguments: _Arguments, described: JsonObject) -> None:
@@ -167,8 +169,8 @@ class _OpenApiReader:
             kind = next((one for one in content if one.startswith("text/")), None)
         if kind is None:
             raise OpenApiUnreadable(f"its body is {', '.join(sorted(content))}, not JSON or text")
-        said = self.resolved(content[kind])
-        argument = arguments.add(BODY, said.get("schema"), body, required=body.get("required") is True)
+        media = self.resolved(content[kind])
+        argument = arguments.add(BODY, media.get("schema"), body, required=body.get("required") is True)
         described["body"] = "{" + argument + "}"
         if kind != "*/*":
             headers = cast("JsonObject", described["headers"])
@@ -176,8 +178,8 @@ class _OpenApiReader:
 
     def _security(self, operation: _Operation, described: JsonObject, losses: list[str]) -> None:
         """Apply the first supported security requirement; its secrets are handles named after the schemes."""
-        wanted = operation.said.get("security", self.document.get("security"))
-        ways = [one for one in wanted if isinstance(one, dict)] if isinstance(wanted, list) else []
+        requirements = operation.said.get("security", self.document.get("security"))
+        ways = [one for one in requirements if isinstance(one, dict)] if isinstance(requirements, list) else []
         components = self.document.get("components")
         schemes = components.get("securitySchemes") if isinstance(components, dict) else None
         if not ways or {} in ways:
@@ -202,15 +204,19 @@ class _Arguments:
         self._required: list[Json] = []
         self._defs: JsonObject = {}
 
-    def add(self, name: str, schema: Json, said: JsonObject, *, required: bool) -> str:
+    def add(self, name: str, schema: Json, description: JsonObject, *, required: bool) -> str:
         free = name
         while free in self._properties:
             free += "_"
         found = self._schema(schema if isinstance(schema, dict) else {})
-        if isinstance(found, dict) and isinstance(text := said.get("description"), str) and "description" not in found:
+        if (
+            isinstance(found, dict)
+            and isinstance(text := description.get("description"), str)
+            and "description" not in found
+        ):
             found = {**found, "description": text}
         self._properties[free] = found
-        if required or said.get("in") == "path":
+        if required or description.get("in") == "path":
             self._required.append(free)
         return free
 
@@ -249,11 +255,11 @@ class _Arguments:
             key: self._inner(key, one) for key, one in value.items() if key not in dropped and not key.startswith("x-")
         }
         for bound, strict in (("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")):
-            said = value.get(strict)
-            if said is True and bound in found:
+            bounds = value.get(strict)
+            if bounds is True and bound in found:
                 found[strict] = found.pop(bound)
-            elif isinstance(said, int | float) and not isinstance(said, bool):
-                found[strict] = said
+            elif isinstance(bounds, int | float) and not isinstance(bounds, bool):
+                found[strict] = bounds
         if value.get("nullable") is True:
             return {"anyOf": [found, {"type": "null"}]}
         return found
@@ -301,13 +307,13 @@ def _placed(name: str, scheme: JsonObject) -> tuple[str, str, str] | None:
     return None
 
 
-def _description(said: JsonObject) -> str:
-    texts = [str(said[key]).strip() for key in ("summary", "description") if said.get(key)]
+def _description(operation: JsonObject) -> str:
+    texts = [str(operation[key]).strip() for key in ("summary", "description") if operation.get(key)]
     return "\n".join(dict.fromkeys(texts))[:1000]
 
 
-def _name(said: str, taken: JsonObject | dict[str, JsonObject]) -> str:
-    name = _WORD.sub("_", said).strip("_")[:60] or "operation"
+def _name(text: str, taken: JsonObject | dict[str, JsonObject]) -> str:
+    name = _WORD.sub("_", text).strip("_")[:60] or "operation"
     name = name if not name[0].isdigit() else f"_{name}"
     free, number = name, 1
     while free in taken:

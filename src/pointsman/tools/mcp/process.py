@@ -183,10 +183,10 @@ class ServerProcess:
         try:
             return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
         except ValueError:
-            asked = _answered(line)
-        if asked is not None:
+            request_id = _answered(line)
+        if request_id is not None:
             error = ErrorData(code=PARSE_ERROR, message=NOT_JSON_RPC, data=MALFORMED)
-            return SessionMessage(JSONRPCError(jsonrpc="2.0", id=asked, error=error))
+            return SessionMessage(JSONRPCError(jsonrpc="2.0", id=request_id, error=error))
         if line.strip():
             if not self.noise_lines:
                 self.noise = self._mask(line.decode(errors="replace").strip())[:NOISE_CHARS_MAX]
@@ -292,10 +292,10 @@ def _signal(group: int, how: signal.Signals) -> None:
 def _answered(line: bytes) -> int | str | None:
     """Return the id of the request that a malformed line answers; None: the line is not an answer."""
     try:
-        said = cast("Json", json.loads(line))
+        message = cast("Json", json.loads(line))
     except (ValueError, RecursionError):
         return None
-    if not isinstance(said, dict) or "method" in said:
+    if not isinstance(message, dict) or "method" in message:
         return None
-    asked = said.get("id")
-    return asked if isinstance(asked, int | str) and not isinstance(asked, bool) else None
+    request_id = message.get("id")
+    return request_id if isinstance(request_id, int | str) and not isinstance(request_id, bool) else None

@@ -85,12 +85,12 @@ def misfit(why: ValidationError) -> str:
     if branch:
         errors = [one for one in errors if _branch(one)[0] == at]
         other = {_branch(one)[1] for one in errors if one["type"] == "literal_error" and one["loc"][-1] == "type"}
-        meant = [one for one in errors if _branch(one)[1] not in other]
-        if not meant:
-            given = cast("object", first["input"])
-            kind = cast("dict[str, object]", given).get("type") if isinstance(given, dict) else given
+        relevant = [one for one in errors if _branch(one)[1] not in other]
+        if not relevant:
+            value = cast("object", first["input"])
+            kind = cast("dict[str, object]", value).get("type") if isinstance(value, dict) else value
             return f"`{_path(at)}` is of the unknown type {head(str(kind), 40)!r}"
-        first = meant[0]
+        first = relevant[0]
     text = first["msg"]
     path = _path(first["loc"])
     if first["type"] == "missing":
@@ -369,17 +369,17 @@ class McpServer:
         found: dict[str, str] = {}
         for name, value in values.items():
             try:
-                said = self._resolved(value)
+                text = self._resolved(value)
             except OperatorError as why:
                 raise ToolFailed(failure_by(why)) from why
-            if said is None:
+            if text is None:
                 message = f"the secret {value!r} of the MCP server {self.name!r} is not set"
                 raise ToolFailed(
                     Failure(
                         code="secret-missing", message=message, hint="Set it, or remove the handle from the settings."
                     )
                 )
-            found[name] = said
+            found[name] = text
         self._given = frozenset(found[name] for name in values if found[name] != values[name])
         return found
 
@@ -488,16 +488,16 @@ class _Connection:
             await self._task
             raise ConnectionError("it closed the connection at once")
 
-    async def during(self, asking: Awaitable[T]) -> T:
+    async def during(self, pending: Awaitable[T]) -> T:
         """Return the result of a request. Raises `ConnectionError` if the connection breaks first."""
-        asked = asyncio.ensure_future(asking)
+        task = asyncio.ensure_future(pending)
         try:
-            await asyncio.wait([asked, self._task], return_when=asyncio.FIRST_COMPLETED)
-            if not asked.done():
+            await asyncio.wait([task, self._task], return_when=asyncio.FIRST_COMPLETED)
+            if not task.done():
                 raise ConnectionResetError("the connection broke")
-            return asked.result()
+            return task.result()
         finally:
-            asked.cancel()
+            task.cancel()
 
     async def close(self) -> None:
         """Close the connection. Never raises."""
@@ -521,8 +521,8 @@ def result_of(name: str, answer: CallToolResult) -> Json:
     `ToolFailed` if the server reports an error."""
     content: list[Json] = [_content(one) for one in answer.content]
     if answer.is_error:
-        said = head(" ".join(one for one in content if isinstance(one, str)), EXCERPT)
-        raise ToolFailed(Failure(code="tool-failed", message=f"the tool {name!r} failed: {said or 'it failed'}"))
+        texts = head(" ".join(one for one in content if isinstance(one, str)), EXCERPT)
+        raise ToolFailed(Failure(code="tool-failed", message=f"the tool {name!r} failed: {texts or 'it failed'}"))
     if answer.structured_content is not None:
         structured = cast("Json", answer.structured_content)
         # A server wraps a result that is not an object as {"result": …}: remove the wrapping.
@@ -531,8 +531,12 @@ def result_of(name: str, answer: CallToolResult) -> Json:
 
 
 def _content(block: ContentBlock) -> Json:
-    said = cast("JsonObject", block.model_dump(mode="json", by_alias=True, exclude_none=True))
-    return said["text"] if said.get("type") == "text" else {key: one for key, one in said.items() if key != "_meta"}
+    block_json = cast("JsonObject", block.model_dump(mode="json", by_alias=True, exclude_none=True))
+    return (
+        block_json["text"]
+        if block_json.get("type") == "text"
+        else {key: one for key, one in block_json.items() if key != "_meta"}
+    )
 
 
 def _innermost(why: BaseException) -> BaseException:

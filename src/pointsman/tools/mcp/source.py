@@ -44,30 +44,30 @@ class McpTools:
 
     def stand_in(self, name: str) -> Tool | None:
         """Return a tool before the server was listed; None: it may not be called."""
-        said = name.removeprefix(self.prefix)
-        return self._tool(name, said, None) if _matches(said, self._server.described.tools) else None
+        native = name.removeprefix(self.prefix)
+        return self._tool(name, native, None) if _matches(native, self._server.described.tools) else None
 
     async def close(self) -> None:
         await self._server.close()
 
-    def _tool(self, name: str, said: str, offered: Offered | None) -> Tool:
+    def _tool(self, name: str, native: str, offered: Offered | None) -> Tool:
         annotations = None if offered is None else offered.annotations
         spec = ToolSpec(
             name=name,
             description="" if offered is None else offered.description or "",
             parameters=ANYTHING if offered is None else cast("JsonObject", offered.input_schema),
             idempotent=annotations is not None and bool(annotations.read_only_hint or annotations.idempotent_hint),
-            requires_approval=_matches(said, self._server.described.requires_approval),
+            requires_approval=_matches(native, self._server.described.requires_approval),
         )
-        return McpTool(self._server, said, spec)
+        return McpTool(self._server, native, spec)
 
 
 class McpTool:
     """One tool of a server."""
 
-    def __init__(self, server: McpServer, said: str, spec: ToolSpec) -> None:
+    def __init__(self, server: McpServer, native: str, spec: ToolSpec) -> None:
         self._server = server
-        self._said = said
+        self._said = native
         self.name = spec.name
         self.spec = spec
         self.limits = ToolLimits()

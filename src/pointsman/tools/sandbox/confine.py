@@ -57,8 +57,8 @@ class Kernel:
 
     def prctl(self, option: int, *arguments: object) -> None:
         """Call prctl(2). Raises `Unconfined`."""
-        given = [*arguments, *[ctypes.c_ulong(0)] * (4 - len(arguments))]
-        self._sure(f"prctl {option}", self._libc.prctl(option, *given))
+        padded = [*arguments, *[ctypes.c_ulong(0)] * (4 - len(arguments))]
+        self._sure(f"prctl {option}", self._libc.prctl(option, *padded))
 
     def syscall(self, number: int, *arguments: object) -> int:
         """Call a system call by number and return its result. Raises `Unconfined`."""

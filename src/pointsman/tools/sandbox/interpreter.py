@@ -191,7 +191,7 @@ class Interpreter:
             "max_total_sleep_secs": self._limits.seconds,
             "max_memory": self._limits.memory_bytes,
         }
-        came: CodeResult | None = None
+        result: CodeResult | None = None
         try:
             with worker.pool.checkout(limits=limits) as session:
                 call.begun(session.worker_pid, self._limits.seconds)
@@ -201,14 +201,14 @@ class Interpreter:
                 call.over()
             if call.is_late:
                 raise TimeoutError
-            came = CodeResult(value=ResultMeter(self._limits.result_bytes).read(value), printed=printed.output)
-            return came
+            result = CodeResult(value=ResultMeter(self._limits.result_bytes).read(value), printed=printed.output)
+            return result
         except BaseException as why:  # Nothing else interrupts this thread; a panic of the client arrives here too.
             is_late = call.is_late or call.given_up
             raise failed(why, is_late=is_late, seconds=self._limits.seconds, printed=printed.output) from None
         finally:
             call.over()
-            if came is None or call.given_up:
+            if result is None or call.given_up:
                 worker.end()
             else:
                 self._workers.keep(worker)
@@ -291,10 +291,10 @@ def _place_of(frame: Frame) -> str:
 
 def _error_text(why: MontySyntaxError | MontyRuntimeError) -> str:
     """Return type, message and line: `ValueError: no such thing (line 3)`."""
-    said = masked(f"{type(why.exception()).__name__}: {why.exception()}")
-    said = said if len(said) <= MESSAGE_CHARS_MAX else f"{said[:MESSAGE_CHARS_MAX]}…"
+    message = masked(f"{type(why.exception()).__name__}: {why.exception()}")
+    message = message if len(message) <= MESSAGE_CHARS_MAX else f"{message[:MESSAGE_CHARS_MAX]}…"
     frames = why.traceback()
-    return f"{said} (line {frames[-1].line})" if frames else said
+    return f"{message} (line {frames[-1].line})" if frames else message
 
 
 PROGRAM: Final = "monty"
@@ -329,10 +329,10 @@ class Workers:
     def take(self, execution: str) -> Worker:
         """Return the idle worker of an execution, or a new one. Raises `SandboxMissing`."""
         with self._lock:
-            known = next((one for one in self._waiting if one.execution == execution), None)
-            if known is not None:
-                self._waiting.remove(known)
-                return known
+            waiting = next((one for one in self._waiting if one.execution == execution), None)
+            if waiting is not None:
+                self._waiting.remove(waiting)
+                return waiting
             start = self._start = self._start or self._launcher()
         return Worker(_pool(start), execution)
 

@@ -144,8 +144,8 @@ def _tried(box: Sandbox) -> Sandbox:
     if ended.returncode == READS:
         raise SandboxUnavailable("a program in it can read files that must be hidden")
     if ended.returncode != HELD:
-        said = ended.stderr.decode(errors="replace").strip().splitlines()
-        raise SandboxUnavailable(head(said[0], 200) if said else f"it ended with {ended.returncode}")
+        lines = ended.stderr.decode(errors="replace").strip().splitlines()
+        raise SandboxUnavailable(head(lines[0], 200) if lines else f"it ended with {ended.returncode}")
     return box
 
 
@@ -204,13 +204,13 @@ class _Room:
         return b"".join(parts)
 
 
-async def bounded(box: Sandbox, job: Job, given: bytes = b"") -> ProcessResult:
-    """Run a program with `given` as its standard input. Raises `SandboxFailed`, `OutputTooLarge`, `TookTooLong`."""
-    process = await _start(box, job, given)
+async def bounded(box: Sandbox, job: Job, stdin: bytes = b"") -> ProcessResult:
+    """Run a program with `stdin` as its standard input. Raises `SandboxFailed`, `OutputTooLarge`, `TookTooLong`."""
+    process = await _start(box, job, stdin)
     bound = asyncio.timeout(job.bounds.seconds)
     try:
         async with bound:
-            ended = await _result_of(process, _Room(job.bounds.output_bytes), given)
+            ended = await _result_of(process, _Room(job.bounds.output_bytes), stdin)
     except TimeoutError:
         if not bound.expired():
             raise
@@ -219,21 +219,21 @@ async def bounded(box: Sandbox, job: Job, given: bytes = b"") -> ProcessResult:
         await _end(process)
     # A program that prints such a message itself also counts as not started: it looks like the sandbox's own.
     if ended.code != 0 and ended.errors.startswith(box.complaints):
-        said = ended.errors.decode(errors="replace").partition("\n")[0]
+        first_line = ended.errors.decode(errors="replace").partition("\n")[0]
         raise SandboxFailed(
-            f"the sandbox {box.name!r} did not start the program: {said}",
+            f"the sandbox {box.name!r} did not start the program: {first_line}",
             hint="`pointsman doctor` shows the state of the sandbox.",
         )
     return ended
 
 
-async def _start(box: Sandbox, job: Job, given: bytes) -> Process:
+async def _start(box: Sandbox, job: Job, stdin: bytes) -> Process:
     """Start a program. A cancellation waits for the start: only a program that has started can be ended completely."""
     user = box.user(job)
     starting = asyncio.ensure_future(
         asyncio.create_subprocess_exec(
             *box.command_line(job),
-            stdin=PIPE if given else DEVNULL,
+            stdin=PIPE if stdin else DEVNULL,
             stdout=PIPE,
             stderr=PIPE,
             env={},
@@ -253,14 +253,14 @@ async def _start(box: Sandbox, job: Job, given: bytes) -> Process:
     return starting.result()
 
 
-async def _result_of(process: Process, room: _Room, given: bytes) -> ProcessResult:
+async def _result_of(process: Process, room: _Room, stdin: bytes) -> ProcessResult:
     assert process.stdout is not None
     assert process.stderr is not None
     try:
         async with asyncio.TaskGroup() as group:
             output = group.create_task(room.read(process.stdout))
             errors = group.create_task(room.read(process.stderr))
-            group.create_task(_write_input(process, given))
+            group.create_task(_write_input(process, stdin))
             code = await process.wait()
     except ExceptionGroup as why:
         raise why.exceptions[0] from None
@@ -269,11 +269,11 @@ async def _result_of(process: Process, room: _Room, given: bytes) -> ProcessResu
     )
 
 
-async def _write_input(process: Process, given: bytes) -> None:
+async def _write_input(process: Process, stdin: bytes) -> None:
     if process.stdin is None:
         return
     with suppress(BrokenPipeError, ConnectionResetError):  # The program need not read its input.
-        process.stdin.write(given)
+        process.stdin.write(stdin)
         await process.stdin.drain()
     process.stdin.close()
 

@@ -163,23 +163,23 @@ class SqlTool:
             raise failed(
                 "secret-missing", message, hint=f"`sql.{name}.url` names a secret: set it to a database address."
             )
-        given = arguments.get("parameters")
+        parameters = arguments.get("parameters")
         return SqlQuery(
             database=name,
             url=url,
             query=str(arguments.get("query")),
-            parameters=tuple(given) if isinstance(given, list) else (),
+            parameters=tuple(parameters) if isinstance(parameters, list) else (),
             bounds=bounds,
         )
 
     def _described(self) -> str:
-        told = [
+        databases = [
             f"{name} ({engine_of(self._resolved(one.url) or '') or 'unknown'}{': ' if one.description else ''}"
             f"{one.description})"
             for name, one in self._databases.items()
         ]
         where = "Tables are listed in sqlite_master or information_schema.tables."
-        return f"{DESCRIPTION} Databases: {', '.join(told)}. {where}"
+        return f"{DESCRIPTION} Databases: {', '.join(databases)}. {where}"
 
 
 def _parameters(databases: Mapping[str, DatabaseDescription]) -> JsonObject:
