@@ -81,7 +81,7 @@ DIALOGS: Final[dict[str, tuple[str, ...]]] = {
         "Hafenbrief starten",
     ),
     "workflows/wf-7001": ("Duplizieren", "Löschen", "Knoten suchen", "Knoten hinzufügen", "Tastenkürzel"),
-    "executions/{waits}": ("Lenken", "Abzweigen", "Abbrechen", "Weitergeben"),
+    "executions/{waits}": ("Eingreifen", "Abzweigen", "Abbrechen", "Weitergeben"),
     "executions/{failed}": ("Löschen",),
     "agents": ("Neuer Agent",),
     "agents/schreiber": ("Löschen",),

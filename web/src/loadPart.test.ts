@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { loadPart, useServerAway } from "./loadPart";
+import { loadPart, useServerUnreachable } from "./loadPart";
 
 describe("lazy part of the app", () => {
   beforeEach(() => void vi.useFakeTimers());
@@ -7,7 +7,7 @@ describe("lazy part of the app", () => {
 
   it("is loaded again until the server responds, and the app reports that it is away", async () => {
     const heard: boolean[] = [];
-    const stop = useServerAway.subscribe((now) => void heard.push(now.isAway));
+    const stop = useServerUnreachable.subscribe((now) => void heard.push(now.isUnreachable));
     let asked = 0;
     let isUp = false;
     const read = () => (isUp ? Promise.resolve("page") : Promise.reject(new Error("away")));
@@ -26,6 +26,6 @@ describe("lazy part of the app", () => {
     const read = vi.fn(() => Promise.reject(new Error("of another version")));
     await expect(loadPart(read, () => Promise.resolve(true))).rejects.toThrow("of another version");
     expect(read).toHaveBeenCalledTimes(1);
-    expect(useServerAway.getState().isAway).toBe(false);
+    expect(useServerUnreachable.getState().isUnreachable).toBe(false);
   });
 });

@@ -4,7 +4,7 @@ import { create } from "zustand";
 const AGAIN_MS = 1000;
 
 /** True while a part cannot be loaded because the server does not respond. */
-export const useServerAway = create<{ isAway: boolean }>()(() => ({ isAway: false }));
+export const useServerUnreachable = create<{ isUnreachable: boolean }>()(() => ({ isUnreachable: false }));
 
 /** Load a part, waiting until the server responds. Throws if the server responds but does not have the part: it then
  * has a newer version of the app, and the router reloads the page. A reload while the server is away would replace the
@@ -15,9 +15,9 @@ export async function loadPart<T>(read: () => Promise<T>, answers: () => Promise
   } catch (why) {
     if (await answers()) throw why;
   }
-  useServerAway.setState({ isAway: true });
+  useServerUnreachable.setState({ isUnreachable: true });
   while (!(await answers())) await new Promise((go) => setTimeout(go, AGAIN_MS));
-  useServerAway.setState({ isAway: false });
+  useServerUnreachable.setState({ isUnreachable: false });
   return read();
 }
 

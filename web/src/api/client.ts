@@ -15,7 +15,7 @@ export function makeClient(): QueryClient {
       queries: {
         staleTime: 2_000,
         // A refusal is final; an unreachable server is tried again.
-        retry: (failures, why) => why instanceof ApiError && why.isAway && failures < 5,
+        retry: (failures, why) => why instanceof ApiError && why.isUnreachable && failures < 5,
       },
     },
   });

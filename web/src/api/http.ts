@@ -34,7 +34,7 @@ export class ApiError extends Error {
   }
 
   /** The server did not respond at all. */
-  get isAway(): boolean {
+  get isUnreachable(): boolean {
     return this.status === 0;
   }
 }

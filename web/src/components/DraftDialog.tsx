@@ -24,7 +24,7 @@ export function DraftDialog({ children, onClose, ...its }: ComponentProps<typeof
         <Confirm
           title={t("dialog.discard")}
           about={t("dialog.discardAbout")}
-          confirmLabel={t("dialog.discardDeed")}
+          confirmLabel={t("dialog.discardConfirm")}
           cancelLabel={t("dialog.goOn")}
           action={async () => onClose()}
           onClose={() => setAsking(false)}

@@ -18,7 +18,7 @@ export function PageFailed(props: {
   const gone = isNotFound(props.error);
   const onRetry = props.onRetry ?? (() => void router.invalidate());
   return (
-    <Page title={props.name ?? t("told.failed")} {...(props.back ? { back: props.back } : {})}>
+    <Page title={props.name ?? t("loading.failed")} {...(props.back ? { back: props.back } : {})}>
       <ErrorMessage error={props.error} isGone={gone} {...(gone ? {} : { onRetry: onRetry })} />
     </Page>
   );

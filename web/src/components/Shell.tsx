@@ -7,7 +7,7 @@ import { ApiError } from "@/api/http";
 import { INBOX_MAX, inbox, logout, me } from "@/api/queries";
 import type { Me } from "@/api/views";
 import { LANGUAGE_NAMES, LANGUAGES, type Language, switchLanguage } from "@/i18n";
-import { useServerAway } from "@/loadPart";
+import { useServerUnreachable } from "@/loadPart";
 import { useBoard } from "@/stream/useBoard";
 import { applyTheme, type Theme, theme } from "@/theme";
 import { useFirstKey } from "./firstKeyState";
@@ -69,10 +69,10 @@ export function Shell() {
 /** Shown while the next page cannot be loaded; the previous page stays visible. */
 function ServerAwayMessage() {
   const { t } = useTranslation();
-  const { isAway } = useServerAway();
+  const { isUnreachable } = useServerUnreachable();
   return (
     <p role="status" className="bg-waiting-soft px-4 py-2 text-waiting empty:hidden">
-      {isAway ? t("execution.away") : null}
+      {isUnreachable ? t("execution.disconnected") : null}
     </p>
   );
 }

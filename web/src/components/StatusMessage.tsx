@@ -19,10 +19,10 @@ export function ErrorMessage(props: {
     <div role="alert" className="flex gap-3 rounded-md border border-failed/40 bg-failed-soft p-3 text-failed">
       <CircleAlert className="mt-0.5 size-4 shrink-0" />
       <div className="min-w-0">
-        {apiError?.isAway ? (
-          <p className="font-medium break-words">{t("told.away")}</p>
+        {apiError?.isUnreachable ? (
+          <p className="font-medium break-words">{t("loading.disconnected")}</p>
         ) : props.isGone && isUnknownName(apiError) ? (
-          <p className="font-medium">{t("told.noSuch")}</p>
+          <p className="font-medium">{t("loading.notFound")}</p>
         ) : (
           <ErrorDetail
             code={apiError?.code ?? ""}
@@ -34,7 +34,7 @@ export function ErrorMessage(props: {
         {apiError && apiError.problems.length > 1 ? <ProblemList problems={apiError.problems} /> : null}
         {props.onRetry ? (
           <button type="button" onClick={props.onRetry} className="mt-1 underline">
-            {t("told.again")}
+            {t("loading.retry")}
           </button>
         ) : null}
       </div>
@@ -79,7 +79,7 @@ export function Loading() {
   const { t } = useTranslation();
   return (
     <div role="status" data-loading className="flex items-center gap-2 p-4 text-ink-faint">
-      <LoaderCircle className="size-4 animate-spin" /> {t("told.loading")}
+      <LoaderCircle className="size-4 animate-spin" /> {t("loading.inProgress")}
     </div>
   );
 }

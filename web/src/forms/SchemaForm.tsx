@@ -7,7 +7,7 @@ import type { Json, JsonObject, Text } from "@/api/views";
 import { Button } from "@/components/Button";
 import { textIn } from "@/i18n";
 import { AnythingField } from "./AnythingField";
-import { templates } from "./dress";
+import { templates } from "./formTemplates";
 import "./form.css";
 import { layoutOf } from "./layout";
 import { problemsOf, validator } from "./validator";

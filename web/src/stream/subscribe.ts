@@ -7,7 +7,7 @@ import { SharedHub } from "./sharedHub";
 export interface Listener {
   /** Start after the event with this id, if nothing follows the stream yet. Absent: start with new events. */
   after?: string;
-  onEvent: (told: StreamMessage) => void;
+  onEvent: (message: StreamMessage) => void;
   onConnection?: (connection: Connection) => void;
   onRefused?: (why: ApiError) => void;
 }

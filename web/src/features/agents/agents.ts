@@ -1,7 +1,7 @@
 /** Queries and mutations of saved agents. */
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
+import { fetchByNames } from "@/api/fetchByNames";
 import { type ApiResponse, apiRequest, apiResponse, ifMatch, query } from "@/api/http";
-import { fetchByNames } from "@/api/named";
 import { fetchAllPages } from "@/api/pages";
 import type { JsonObject, Schemas } from "@/api/views";
 

@@ -7,7 +7,7 @@ import { editRequest, type Operation } from "@/features/editor/document/operatio
 import { useEditor } from "@/features/editor/editorContext";
 import { conversationAbout, type Exchange, isBusy } from "./conversation";
 import { ExchangeView } from "./ExchangeView";
-import { MessageInput } from "./Words";
+import { MessageInput } from "./MessageInput";
 
 const IDEAS = ["review", "retry", "parallel"] as const;
 
@@ -42,8 +42,8 @@ export default function AssistantPanel() {
         await apiRequest(`/api/workflows/${encodeURIComponent(id)}/edit`, { body });
       }
       draft.act(...taken);
-      if (taken.length === all) conversation.settle(one.id, "accepted");
-      else conversation.settle(one.id, "accepted", { operations: taken, taken: taken.length, all });
+      if (taken.length === all) conversation.recordOutcome(one.id, "accepted");
+      else conversation.recordOutcome(one.id, "accepted", { operations: taken, taken: taken.length, all });
     } catch (why) {
       conversation.fail(one.id, why as ApiError);
     } finally {
@@ -81,7 +81,7 @@ export default function AssistantPanel() {
                 exchange={one}
                 isDeciding={deciding}
                 onAccept={(taken, all) => void accept(one, taken, all)}
-                onRefuse={() => conversation.settle(one.id, "refused")}
+                onRefuse={() => conversation.recordOutcome(one.id, "refused")}
                 onRetry={() => send(one.words)}
               />
             ))}

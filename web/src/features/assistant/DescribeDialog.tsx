@@ -11,10 +11,10 @@ import { Dialog } from "@/components/Dialog";
 import { ErrorMessage, Loading, ProblemList } from "@/components/StatusMessage";
 import { useDebouncedInput } from "@/components/useDebouncedInput";
 import { remember } from "./conversation";
+import { MessageInput } from "./MessageInput";
 import { DesignFailed } from "./NoModel";
 import { Rounds } from "./Rounds";
 import { type Round, streamDesign } from "./rounds";
-import { MessageInput } from "./Words";
 
 const Preview = lazy(() => import("./Preview"));
 

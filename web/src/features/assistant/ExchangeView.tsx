@@ -6,7 +6,7 @@ import { Chip } from "@/components/Chip";
 import type { Operation } from "@/features/editor/document/operations";
 import type { Exchange } from "./conversation";
 import { DesignFailed } from "./NoModel";
-import { ProposalView } from "./Proposed";
+import { ProposalView } from "./ProposalView";
 import { Rounds } from "./Rounds";
 
 const LOOKS = { accepted: "good", refused: "plain", stopped: "careful" } as const;

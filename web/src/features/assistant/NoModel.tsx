@@ -20,7 +20,7 @@ export function DesignFailed({ error, onRetry }: { error: unknown; onRetry?: () 
       <pre className="mt-2 overflow-auto rounded bg-surface p-2 font-mono text-xs">{START}</pre>
       {onRetry ? (
         <button type="button" onClick={onRetry} className="mt-2 min-h-6 underline">
-          {t("told.again")}
+          {t("loading.retry")}
         </button>
       ) : null}
     </section>

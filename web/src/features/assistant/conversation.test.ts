@@ -43,7 +43,7 @@ describe("conversation with the assistant", () => {
     for (const outcome of ["accepted", null] as const) {
       asked.mockResolvedValueOnce(told(["round", ROUND], ["done", ANSWER]));
       await talk.getState().send(`words ${outcome}`, SCREEN);
-      if (outcome) talk.getState().settle(talk.getState().exchanges.at(-1)?.id ?? "", outcome);
+      if (outcome) talk.getState().recordOutcome(talk.getState().exchanges.at(-1)?.id ?? "", outcome);
     }
     asked.mockResolvedValueOnce(told(["problem", { status: 400, code: "design-failed", detail: "No.", hint: "" }]));
     await talk.getState().send("third", SCREEN);
@@ -62,7 +62,7 @@ describe("conversation with the assistant", () => {
     const talk = fresh();
     await talk.getState().send("Name it.", SCREEN);
     const operations = [CHANGE as Operation];
-    talk.getState().settle(talk.getState().exchanges[0]?.id ?? "", "accepted", { operations, taken: 1, all: 3 });
+    talk.getState().recordOutcome(talk.getState().exchanges[0]?.id ?? "", "accepted", { operations, taken: 1, all: 3 });
     expect(earlierOf(talk.getState().exchanges)).toEqual([
       { words: "Name it.", answer: JSON.stringify({ operations }), accepted: true },
     ]);

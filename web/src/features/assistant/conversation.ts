@@ -57,7 +57,7 @@ export interface Conversation {
   exchanges: readonly Exchange[];
   send: (words: string, screen: Screen) => Promise<void>;
   stop: () => void;
-  settle: (id: string, outcome: "accepted" | "refused", part?: Part) => void;
+  recordOutcome: (id: string, outcome: "accepted" | "refused", part?: Part) => void;
   fail: (id: string, why: ApiError) => void;
   clear: () => void;
 }
@@ -124,7 +124,7 @@ function makeConversation(workflow: string) {
         }
       },
       stop: () => stop.abort(),
-      settle: (id, outcome, part) => change(id, () => ({ outcome, ...(part ? { part } : {}) })),
+      recordOutcome: (id, outcome, part) => change(id, () => ({ outcome, ...(part ? { part } : {}) })),
       fail: (id, why) => change(id, () => ({ why: errorFields(why) })),
       clear: () => {
         stop.abort();

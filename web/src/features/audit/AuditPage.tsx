@@ -101,16 +101,16 @@ function Chain() {
     <div className="mb-4" aria-live="polite">
       {known.isPending ? <p className="text-ink-faint">{t("audit.checking")}</p> : null}
       <QueryResult query={{ ...known, data: known.data ?? (known.isPending ? null : undefined) }}>
-        {(told) =>
-          told === null ? null : told.damage.length === 0 ? (
-            <p className="flex items-center gap-2" title={t("audit.head", { hash: told.hash })}>
-              <CircleCheck className="size-4 text-done" aria-hidden /> {t("audit.whole", { count: told.rows })}
+        {(reply) =>
+          reply === null ? null : reply.damage.length === 0 ? (
+            <p className="flex items-center gap-2" title={t("audit.head", { hash: reply.hash })}>
+              <CircleCheck className="size-4 text-done" aria-hidden /> {t("audit.whole", { count: reply.rows })}
             </p>
           ) : (
             <div role="alert" className="rounded-md border border-failed/40 bg-failed-soft p-3 text-failed">
               <p className="font-medium">{t("audit.broken")}</p>
               <ul className="mt-1 list-disc pl-5">
-                {told.damage.slice(0, 10).map((one) => (
+                {reply.damage.slice(0, 10).map((one) => (
                   <li key={one}>{one}</li>
                 ))}
               </ul>

@@ -104,10 +104,10 @@ function WorkflowSelection() {
             ) : null}
           </div>
           <QueryResult query={found}>
-            {(told) => {
-              const all = whole(told);
+            {(reply) => {
+              const all = whole(reply);
               if (all.length > 0)
-                return <ChatWorkflowList all={all} isWhole={told.pages.length === 1 && !found.hasNextPage} />;
+                return <ChatWorkflowList all={all} isWhole={reply.pages.length === 1 && !found.hasNextPage} />;
               return (
                 <div className="mt-4">
                   {words ? (

@@ -193,7 +193,7 @@ function Announced({ entry, name }: { entry: ExecutionEntry | undefined; name: s
   const status = entry?.status;
   return (
     <p role="status" className="sr-only">
-      {status ? t(OPEN.has(status) ? "chat.answers" : `chat.told.${status}`, { name }) : ""}
+      {status ? t(OPEN.has(status) ? "chat.answers" : `chat.answerStatus.${status}`, { name }) : ""}
     </p>
   );
 }

@@ -59,7 +59,7 @@ export function TurnView(props: {
       ))}
       {log.connection === "away" && log.isRead && !ENDED.has(log.status) ? (
         <p role="status" className="text-sm text-waiting">
-          {t("execution.away")}
+          {t("execution.disconnected")}
         </p>
       ) : null}
       {now && native.data ? <Outcome now={now} definition={native.data} parts={parts} /> : null}
@@ -67,7 +67,7 @@ export function TurnView(props: {
         <Gates execution={now} className="rounded-lg border border-waiting/50 bg-surface p-4" onDone={log.refresh} />
       ) : null}
       {now ? <Ended now={now} onRetry={() => props.onRetry(words)} onDone={log.refresh} /> : null}
-      {now === undefined ? <p className="text-ink-faint">{t("told.loading")}</p> : null}
+      {now === undefined ? <p className="text-ink-faint">{t("loading.inProgress")}</p> : null}
     </article>
   );
 }

@@ -1,7 +1,7 @@
 /** Queries and mutations of the chat. */
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
+import { fetchByNames } from "@/api/fetchByNames";
 import { ApiError, apiRequest, errorOf, ifMatch, query } from "@/api/http";
-import { fetchByNames } from "@/api/named";
 import type { Schemas } from "@/api/views";
 
 export type ChatWorkflow = Pick<

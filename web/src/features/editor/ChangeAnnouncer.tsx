@@ -14,14 +14,19 @@ export function ChangeAnnouncer() {
     const words = (now: Draft, was: Draft): string | null => {
       const at = canvas.positions();
       const describe = (before: Draft["shown"], changes: Draft["done"][number] | undefined) => {
-        const deed = describeChange(before, changes ?? [], at, i18n.language);
-        return deed && t(`deed.${deed.word}`, deed.values);
+        const change = describeChange(before, changes ?? [], at, i18n.language);
+        return change && t(`editDescription.${change.word}`, change.values);
       };
-      if (now.base !== was.base) return was.done.length > 0 && now.done.length === 0 ? t("deed.saved") : null;
+      if (now.base !== was.base)
+        return was.done.length > 0 && now.done.length === 0 ? t("editDescription.saved") : null;
       if (now.undone.length > was.undone.length)
-        return t("deed.undone", { deed: describe(now.shown, now.undone.at(-1)) ?? t("deed.typed") });
+        return t("editDescription.undone", {
+          deed: describe(now.shown, now.undone.at(-1)) ?? t("editDescription.typed"),
+        });
       if (now.undone.length < was.undone.length && now.done.at(-1) === was.undone.at(-1))
-        return t("deed.redone", { deed: describe(was.shown, now.done.at(-1)) ?? t("deed.typed") });
+        return t("editDescription.redone", {
+          deed: describe(was.shown, now.done.at(-1)) ?? t("editDescription.typed"),
+        });
       return now.done.length > was.done.length ? describe(was.shown, now.done.at(-1)) : null;
     };
     return store.subscribe((now, was) => {

@@ -12,7 +12,7 @@ import { ErrorMessage, Loading } from "@/components/StatusMessage";
 import { useHasRole } from "@/components/useHasRole";
 import { textIn } from "@/i18n";
 import { uniqueId } from "@/uniqueId";
-import { TrialOverlay } from "../trying/TrialOnCanvas";
+import { TrialOverlay } from "../trying/TrialOverlay";
 import { StartDialog } from "../workflows/StartDialog";
 import { ChangeAnnouncer } from "./ChangeAnnouncer";
 import { CloneDialog } from "./CloneDialog";

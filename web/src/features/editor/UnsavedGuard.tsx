@@ -35,7 +35,7 @@ export function UnsavedGuard({ isChanged, isKept }: { isChanged: boolean; isKept
     <Confirm
       title={t("editor.leave")}
       about={t(isKept ? "editor.leaveAbout" : "editor.leaveAboutUnkept")}
-      confirmLabel={t("editor.leaveDeed")}
+      confirmLabel={t("editor.leaveConfirm")}
       action={async () => {
         isLeaving.current = true;
         answer.current(false);

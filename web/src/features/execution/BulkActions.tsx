@@ -78,7 +78,7 @@ export function BulkActions(props: {
         <Confirm
           title={t(`executions.${toConfirm}Sure`, { count: applicable(toConfirm).length })}
           about={t(`execution.${toConfirm}About`)}
-          confirmLabel={t(`executions.${toConfirm}Deed`, { count: applicable(toConfirm).length })}
+          confirmLabel={t(`executions.${toConfirm}Confirm`, { count: applicable(toConfirm).length })}
           cancelLabel={toConfirm === "cancel" ? t("execution.goesOn") : undefined}
           action={() => act(toConfirm)}
           onClose={() => setToConfirm(null)}

@@ -105,7 +105,7 @@ export function ExecutionActions(props: {
         <Confirm
           title={t("execution.cancelSure")}
           about={t("execution.cancelAbout")}
-          confirmLabel={t("execution.cancelDeed")}
+          confirmLabel={t("execution.cancelConfirm")}
           cancelLabel={t("execution.goesOn")}
           action={() => control(one.executionId, "cancel").then(update)}
           onClose={close}

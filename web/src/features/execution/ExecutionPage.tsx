@@ -198,7 +198,7 @@ function Header(props: {
       )}
       {log.connection === "away" && log.isRead && !ENDED.has(log.status) ? (
         <span role="status" className="text-xs text-waiting">
-          {t("execution.away")}
+          {t("execution.disconnected")}
         </span>
       ) : null}
       {props.children}

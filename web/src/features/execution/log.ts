@@ -78,7 +78,7 @@ export class ExecutionLog {
       this.follow();
     } catch (why) {
       if (this.abort.signal.aborted) return;
-      if (why instanceof ApiError && why.isAway) return this.retryLater();
+      if (why instanceof ApiError && why.isUnreachable) return this.retryLater();
       this.updateView({ error: why as ApiError, isRead: true });
     }
   }

@@ -19,7 +19,7 @@ export function DelegateButton(props: { execution: string; gate: Gate; onDone?: 
   return (
     <>
       <Button kind="quiet" onClick={() => open(true)}>
-        <Forward className="size-4" aria-hidden /> {t("gate.passOn")}
+        <Forward className="size-4" aria-hidden /> {t("gate.delegate")}
       </Button>
       {isOpen ? <DelegateDialog {...props} onClose={() => open(false)} /> : null}
     </>
@@ -43,7 +43,7 @@ function DelegateDialog(props: { execution: string; gate: Gate; onDone?: () => v
     },
   });
   return (
-    <DraftDialog open onClose={props.onClose} title={t("gate.passOn")} about={t("gate.passOnAbout")}>
+    <DraftDialog open onClose={props.onClose} title={t("gate.delegate")} about={t("gate.delegateAbout")}>
       <form
         className="space-y-3"
         onSubmit={(event) => {
@@ -51,7 +51,7 @@ function DelegateDialog(props: { execution: string; gate: Gate; onDone?: () => v
           delegateGate.mutate();
         }}
       >
-        <LabelledField name={t("gate.passTo")} about={t("gate.passToAbout")}>
+        <LabelledField name={t("gate.delegateTo")} about={t("gate.delegateToAbout")}>
           {(its) => (
             <input
               {...its}
@@ -75,7 +75,7 @@ function DelegateDialog(props: { execution: string; gate: Gate; onDone?: () => v
         {delegateGate.isError ? <ErrorMessage error={delegateGate.error} /> : null}
         <DialogActions onClose={props.onClose}>
           <Button kind="primary" type="submit" disabled={delegateGate.isPending || !to.trim()}>
-            {t("gate.passOn")}
+            {t("gate.delegate")}
           </Button>
         </DialogActions>
       </form>

@@ -33,7 +33,7 @@ import { DelegateButton } from "./Delegate";
 import { GateHead } from "./GateHead";
 import { keyPressed, keysFor } from "./listKeys";
 import { ToolApprovals } from "./ToolApprovals";
-import { useBarredReason } from "./useBarred";
+import { useBarredReason } from "./useBarredReason";
 
 const SchemaForm = lazy(() => import("@/forms/SchemaForm").then((part) => ({ default: part.SchemaForm })));
 
@@ -179,7 +179,7 @@ function useAnswer(execution: string, onDone: (() => void) | undefined) {
   const client = useQueryClient();
   return useMutation<Execution, ApiError, GateAnswer>({
     mutationFn: (answer) => respond(execution, answer),
-    retry: (_, why) => why.isAway || UNREACHABLE_STATUSES.has(why.status),
+    retry: (_, why) => why.isUnreachable || UNREACHABLE_STATUSES.has(why.status),
     retryDelay: (failures) => Math.min(500 * 2 ** failures, 10_000),
     onSuccess: (next) => {
       onDone?.();

@@ -64,7 +64,7 @@ export function GateHead(props: { id: string; gate: Gate; onCopyVote: ((data: Js
       ) : null}
       {Object.entries(gate.delegated).map(([from, to]) => (
         <p key={from} className="mt-1 text-sm break-words text-ink-soft">
-          {t("gate.passed", { from, to })}
+          {t("gate.delegated", { from, to })}
         </p>
       ))}
     </>

@@ -25,11 +25,11 @@ export function Keys() {
   return (
     <PageSection title={t("models.live.title")} about={t("models.live.about")}>
       <QueryResult query={known}>
-        {(told) => (
+        {(reply) => (
           <>
-            {told.shared ? <p className="-mt-1 mb-3 max-w-2xl text-ink-soft">{t("models.live.processes")}</p> : null}
-            {told.providers.map((one) => (
-              <Pool key={one.name} of={one} at={told.at} />
+            {reply.shared ? <p className="-mt-1 mb-3 max-w-2xl text-ink-soft">{t("models.live.processes")}</p> : null}
+            {reply.providers.map((one) => (
+              <Pool key={one.name} of={one} at={reply.at} />
             ))}
           </>
         )}

@@ -17,5 +17,5 @@ export const models = () =>
 
 export const ping = () =>
   apiRequest<{ models: ModelPing[] }>("/api/models/ping", { method: "POST" }).then(
-    (told) => new Map(told.models.map((one) => [one.name, one])),
+    (reply) => new Map(reply.models.map((one) => [one.name, one])),
   );

@@ -20,9 +20,9 @@ import { Outcome } from "./Outcome";
 import { ScheduleDialog } from "./ScheduleDialog";
 import { deleteSchedule, isResting, runNow, type Schedule, schedule, setPaused, timesOf } from "./schedules";
 import { Times } from "./Times";
+import { TimingText } from "./TimingText";
 import { onClocks, ownZone } from "./timing";
 import { useScheduleName } from "./useScheduleName";
-import { TimingText } from "./Words";
 
 /** One schedule: workflow, next due time, and the outcomes of the latest ones. */
 export function SchedulePage() {

@@ -17,9 +17,9 @@ import { WorkflowLink } from "@/components/WorkflowLink";
 import { Outcome } from "./Outcome";
 import { ScheduleDialog } from "./ScheduleDialog";
 import { isResting, type Schedule, schedules, setPaused } from "./schedules";
+import { TimingText } from "./TimingText";
 import { onClocks, ownZone } from "./timing";
 import { useScheduleName } from "./useScheduleName";
-import { TimingText } from "./Words";
 
 /** The list of schedules with the next due time and the last outcome of each. */
 export function SchedulesPage() {

@@ -3,8 +3,8 @@ import { useTranslation } from "react-i18next";
 import { ApiError } from "@/api/http";
 import { ErrorDetail } from "@/components/ErrorDetail";
 import { LabelledField } from "@/components/LabelledField";
+import { TimingText } from "./TimingText";
 import { type Kind, ownZone, type TimingDraft, UNITS, type Unit } from "./timing";
-import { TimingText } from "./Words";
 
 const KINDS: readonly Kind[] = ["cron", "every", "at"];
 

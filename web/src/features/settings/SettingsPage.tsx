@@ -27,21 +27,21 @@ export function SettingsPage() {
   return (
     <Page title={t("settings.title")} about={t("settings.about")}>
       <QueryResult query={known}>
-        {(told) => (
+        {(reply) => (
           <>
             <PageSection title={t("settings.server")}>
               <Card>
                 <DescriptionList
                   facts={{
-                    [t("settings.version")]: told.version,
-                    [t("settings.store")]: <code className="wrap-anywhere">{told.store}</code>,
+                    [t("settings.version")]: reply.version,
+                    [t("settings.store")]: <code className="wrap-anywhere">{reply.store}</code>,
                     ...(readyNow.data ? State(readyNow.data, t) : {}),
                   }}
                 />
               </Card>
             </PageSection>
             <PageSection title={t("settings.all")}>
-              <Table all={told.settings} />
+              <Table all={reply.settings} />
             </PageSection>
           </>
         )}
@@ -50,15 +50,15 @@ export function SettingsPage() {
   );
 }
 
-function State(told: Schemas["ReadyView"], t: (word: string) => string) {
-  const isReady = told.status === "ready";
+function State(reply: Schemas["ReadyView"], t: (word: string) => string) {
+  const isReady = reply.status === "ready";
   return {
     [t("settings.ready")]: (
       <Chip look={isReady ? "good" : "bad"}>{isReady ? t("settings.isReady") : t("settings.unready")}</Chip>
     ),
-    [t("settings.answers")]: told.store ? t("settings.yes") : t("settings.no"),
-    [t("settings.room")]: told.room ? t("settings.enough") : t("settings.little"),
-    [t("settings.leader")]: told.leader === "here" ? t("settings.here") : t("settings.standby"),
+    [t("settings.answers")]: reply.store ? t("settings.yes") : t("settings.no"),
+    [t("settings.room")]: reply.room ? t("settings.enough") : t("settings.little"),
+    [t("settings.leader")]: reply.leader === "here" ? t("settings.here") : t("settings.standby"),
   };
 }
 

@@ -7,7 +7,7 @@ import { ServerText } from "@/components/ErrorDetail";
 import { Page } from "@/components/Page";
 import { QueryResult } from "@/components/QueryResult";
 import { SchemaTable } from "@/components/SchemaTable";
-import { ToolDescription } from "./Described";
+import { ToolDescription } from "./ToolDescription";
 import { TryTool } from "./TryTool";
 import { type Tool, tool } from "./tools";
 

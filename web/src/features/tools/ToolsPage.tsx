@@ -11,9 +11,9 @@ import { SearchBox } from "@/components/SearchBox";
 import { EmptyMessage } from "@/components/StatusMessage";
 import { ToggleChip } from "@/components/ToggleChip";
 import { useDebouncedInput } from "@/components/useDebouncedInput";
-import { ToolDescription } from "./Described";
 import { Servers } from "./Servers";
 import { ToolChips } from "./ToolChips";
+import { ToolDescription } from "./ToolDescription";
 import { byOrigin, type Tool, toolsFound } from "./tools";
 
 /** All tools by origin. */

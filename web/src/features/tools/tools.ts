@@ -1,7 +1,7 @@
 /** Queries and mutations of tools. */
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
+import { fetchByNames } from "@/api/fetchByNames";
 import { apiRequest, query } from "@/api/http";
-import { fetchByNames } from "@/api/named";
 import type { JsonObject, Schemas } from "@/api/views";
 
 export type Tool = Schemas["ToolView"];

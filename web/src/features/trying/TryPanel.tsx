@@ -12,7 +12,7 @@ import { MockList } from "./MockList";
 import { NodeTrial } from "./NodeTrial";
 import { ScrollIntoView } from "./ScrollIntoView";
 import { StartError } from "./StartError";
-import { TrialPanel } from "./TrialShown";
+import { TrialPanel } from "./TrialPanel";
 import { tryoutOf, useTryout } from "./tryout";
 import { useTrial } from "./useTrial";
 

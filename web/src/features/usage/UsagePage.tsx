@@ -107,17 +107,17 @@ export function UsagePage() {
       <div className="mt-6">
         {days.data?.usage.length ? (
           <QueryResult query={rows}>
-            {(told) => (
+            {(reply) => (
               <>
                 <UsageTable
                   by={by}
                   show={show}
-                  rows={told.usage}
+                  rows={reply.usage}
                   onNarrow={(of) => look({ by: "execution", of: [...(search.of ?? []), of] })}
                 />
-                {told.rows > told.usage.length ? (
+                {reply.rows > reply.usage.length ? (
                   <p className="mt-2 text-ink-soft">
-                    {t("usage.dearest", { shown: told.usage.length, count: told.rows })}
+                    {t("usage.dearest", { shown: reply.usage.length, count: reply.rows })}
                   </p>
                 ) : null}
               </>

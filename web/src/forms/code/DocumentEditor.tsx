@@ -9,9 +9,9 @@ import { Compartment, EditorState, type Extension } from "@codemirror/state";
 import { Decoration, EditorView, highlightActiveLine, keymap, lineNumbers } from "@codemirror/view";
 import { useEffect, useRef } from "react";
 import { useTranslation } from "react-i18next";
-import { EDITOR_THEME } from "./looks";
+import { diagnosticText } from "./diagnosticText";
+import { EDITOR_THEME } from "./editorTheme";
 import { editorPhrases } from "./phrases";
-import { diagnosticText } from "./remarks";
 import { useCodeMirror } from "./useCodeMirror";
 
 export type Format = "yaml" | "json";

@@ -6,7 +6,7 @@ import type { Json, JsonObject } from "@/api/views";
 import { Button } from "@/components/Button";
 import { ErrorDetail } from "@/components/ErrorDetail";
 import { ErrorMessage } from "@/components/StatusMessage";
-import type { FormulaScope } from "@/features/editor/document/known";
+import type { FormulaScope } from "@/features/editor/document/formulaScope";
 import { type FormulaSyntax, objectOf } from "@/features/editor/document/shapes";
 import DocumentEditor from "./DocumentEditor";
 import { checkFormula, evaluateFormula, valuesFor } from "./formulas";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Definition } from "@/api/views";
-import { scopeAt } from "@/features/editor/document/known";
+import { scopeAt } from "@/features/editor/document/formulaScope";
 import type { FormulaSyntax } from "@/features/editor/document/shapes";
 import { completionsAt } from "./completion";
 

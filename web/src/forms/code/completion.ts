@@ -1,5 +1,5 @@
 /** Completion of expressions and templates at the caret. */
-import type { FormulaScope, Name } from "@/features/editor/document/known";
+import type { FormulaScope, Name } from "@/features/editor/document/formulaScope";
 import type { FormulaSyntax } from "@/features/editor/document/shapes";
 
 export interface CompletionItem {

@@ -2,7 +2,7 @@
 import { queryOptions } from "@tanstack/react-query";
 import { apiRequest } from "@/api/http";
 import type { Json, JsonObject, Schemas } from "@/api/views";
-import type { FormulaScope } from "@/features/editor/document/known";
+import type { FormulaScope } from "@/features/editor/document/formulaScope";
 import type { FormulaSyntax } from "@/features/editor/document/shapes";
 
 export type CheckedFormula = Schemas["CheckedFormula"];

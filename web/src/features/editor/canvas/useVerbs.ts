@@ -31,7 +31,7 @@ export function useVerbs(picture: Picture): Verbs {
   const folding = useFolding();
   // The message disappears with the next change.
   const [shown, setShown] = useState<{ words: string; of: typeof draft.done } | null>(null);
-  const told = shown?.of === draft.done ? shown.words : "";
+  const statusText = shown?.of === draft.done ? shown.words : "";
   const tell = (words: string) => setShown({ words, of: store.getState().done });
   const [isTidying, setTidying] = useState(false);
   const definition = draft.shown;
@@ -100,7 +100,7 @@ export function useVerbs(picture: Picture): Verbs {
         if (around) folding.toggle(around.id);
       }
     },
-    message: told,
+    message: statusText,
     showMessage: tell,
     isTidying,
   };

@@ -4,7 +4,7 @@ import { textIn } from "@/i18n";
 import { edgeNamed, type Positions } from "./edits";
 import type { Operation } from "./operations";
 
-/** `word` is the key `deed.<word>`. Typed text has no description. */
+/** `word` is the key `editDescription.<word>`. Typed text has no description. */
 export interface DescribedChange {
   word: string;
   values: Record<string, string | number>;

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { scopeAt } from "./known";
+import { scopeAt } from "./formulaScope";
 import { resultNameOf, withResultName } from "./resultNames";
 
 const node = (outputs?: Record<string, string>) => ({

@@ -3,7 +3,7 @@ import { createContext, useContext } from "react";
 import { useTranslation } from "react-i18next";
 import type { Problem } from "@/api/http";
 import type { Json, JsonObject } from "@/api/views";
-import type { FormulaScope } from "../document/known";
+import type { FormulaScope } from "../document/formulaScope";
 
 /** Props of every kind of input. */
 export interface BoxProps {

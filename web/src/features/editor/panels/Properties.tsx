@@ -5,7 +5,7 @@ import { executionPath } from "@/api/queries";
 import type { Execution, ExecutionEntry, Json, JsonObject } from "@/api/views";
 import { Loading } from "@/components/StatusMessage";
 import { edgeNames } from "@/graph/model/edgeNames";
-import { scopeAt } from "../document/known";
+import { scopeAt } from "../document/formulaScope";
 import { useEditor } from "../editorContext";
 import { type Form, FormProvider } from "../fields/fieldContext";
 import { EdgeForm } from "./EdgeForm";

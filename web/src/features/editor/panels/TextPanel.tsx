@@ -10,7 +10,7 @@ import type { Definition } from "@/api/views";
 import { Button } from "@/components/Button";
 import { ErrorMessage } from "@/components/StatusMessage";
 import DocumentEditor, { type DocumentProblem } from "@/forms/code/DocumentEditor";
-import { formatOf, linesOf } from "@/forms/code/places";
+import { formatOf, linesOf } from "@/forms/code/nodeLines";
 import { useServerTexts } from "@/i18n/given";
 import type { EditResponse } from "../document/useChecked";
 import { useEditor } from "../editorContext";

@@ -32,7 +32,7 @@ export function ProposalView(props: {
   );
   const after = useMemo(() => taken.reduce(applyOperation, proposal.before), [taken, proposal]);
   const isWhole = taken.length === parts.length;
-  const told = useProblemChange(proposal, taken, isWhole);
+  const problemChange = useProblemChange(proposal, taken, isWhole);
   return (
     <>
       <section aria-label={t("assistant.proposal")} className="space-y-2">
@@ -42,21 +42,21 @@ export function ProposalView(props: {
         </Button>
         {parts.length > 1 ? <PartList parts={parts} refused={refused} dropped={fallen} onRefuse={refuse} /> : null}
         <div aria-live="polite" className="space-y-2">
-          {told.error ? <ErrorMessage error={told.error} /> : null}
-          {told.data && told.data.brings.length > 0 ? (
+          {problemChange.error ? <ErrorMessage error={problemChange.error} /> : null}
+          {problemChange.data && problemChange.data.brings.length > 0 ? (
             <div>
-              <p className="font-medium">{t("assistant.brings", { count: told.data.brings.length })}</p>
-              <ProblemList problems={told.data.brings} />
+              <p className="font-medium">{t("assistant.brings", { count: problemChange.data.brings.length })}</p>
+              <ProblemList problems={problemChange.data.brings} />
             </div>
           ) : null}
-          {told.data?.brings.length === 0 ? <p className="text-done">{t("assistant.bringsNone")}</p> : null}
+          {problemChange.data?.brings.length === 0 ? <p className="text-done">{t("assistant.bringsNone")}</p> : null}
         </div>
-        {told.data && told.data.mends.length > 0 ? (
+        {problemChange.data && problemChange.data.mends.length > 0 ? (
           <details>
             <summary className="min-h-6 cursor-pointer text-done">
-              {t("assistant.mends", { count: told.data.mends.length })}
+              {t("assistant.mends", { count: problemChange.data.mends.length })}
             </summary>
-            <ProblemList problems={told.data.mends} />
+            <ProblemList problems={problemChange.data.mends} />
           </details>
         ) : null}
         <Dialog open={large} onClose={() => setLarge(false)} title={t("assistant.proposal")} wide>
@@ -96,7 +96,9 @@ function useProblemChange(proposal: Proposal, taken: Operation[], isWhole: boole
       const path = `/api/workflows/${encodeURIComponent(id)}/edit`;
       const [with_, without] = await Promise.all(
         [changes, draft.done].map((done) =>
-          apiRequest<{ problems: Problem[] }>(path, { body: editRequest(done), signal }).then((told) => told.problems),
+          apiRequest<{ problems: Problem[] }>(path, { body: editRequest(done), signal }).then(
+            (checked) => checked.problems,
+          ),
         ),
       );
       return { brings: beyond(with_, without), mends: beyond(without, with_) };

@@ -18,5 +18,5 @@ export function useBarredReason(gate: Gate): string | null {
   const holderNames = [...users, ...groups.map((group) => t("gate.group", { group }))];
   const names = new Intl.ListFormat(i18n.language, { type: "disjunction" }).format(holderNames);
   const to = gate.delegated[user.name];
-  return to ? t("gate.passedOn", { to }) : t("gate.asks", { names });
+  return to ? t("gate.delegatedByYou", { to }) : t("gate.asks", { names });
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { formatOf, linesOf } from "./places";
+import { formatOf, linesOf } from "./nodeLines";
 import { differenceOf } from "./useCodeMirror";
 
 const YAML = `nodes:
