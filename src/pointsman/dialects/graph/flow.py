@@ -458,7 +458,7 @@ def _indexed(read: PathRead) -> tuple[str, ...] | None:
 
 
 def merged_path(merge: Record, shape: GraphShape, flow: DataFlow, merge_path: str) -> str | None:
-    """Return the path of a merge's values: `merge_path` if a node writes it, else the only path below which its branches
+    """Return the path of a merge's values: `merge_path` if a node writes it, or the only path below which its branches
     write; None: there is none."""
     if flow.writes_under(merge_path):
         return merge_path
