@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pointsman.models.transport import PydanticModels
     from pointsman.ports import Clock
     from pointsman.runtime.dependencies import Feed
+    from pointsman.runtime.engines import Engine
     from pointsman.runtime.local import LocalRuntime
     from pointsman.settings import Settings
     from pointsman.store.api import Store
@@ -102,6 +103,8 @@ class AppContext:
 
     store: Store
     runtime: LocalRuntime
+    engine: Engine | None = None
+    """The engine that dispatches executions to workers; None: this process drives them."""
     settings: Settings
     clock: Clock
     feed: Feed

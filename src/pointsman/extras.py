@@ -28,6 +28,7 @@ EXTRAS: Final[Mapping[str, tuple[str, ...]]] = {
     "postgres": ("psycopg",),
     "restate": ("restate", "hypercorn"),
     "otel": ("opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http"),
+    "temporal": ("temporalio",),
     "embeddings": ("sqlite_vec",),
 }
 """Extra -> the modules that it installs and Pointsman imports. `[all]` installs the first five."""

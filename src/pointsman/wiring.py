@@ -6,13 +6,13 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pointsman.auth.subjects import DEFINITIONS
 from pointsman.auth.vault import VAULT, FreshTools, SecretAccess, Vault
 from pointsman.context import AppContext, Part, Services
 from pointsman.engine.state import ExecutionState
-from pointsman.errors import PointsmanError
+from pointsman.errors import OperatorError, PointsmanError
 from pointsman.executions.authority import AppRights, GuardedExecutors, GuardedTools
 from pointsman.executions.dry_run import ASIDE
 from pointsman.executions.inputs import read_artifact
@@ -28,8 +28,10 @@ from pointsman.models.transport import PydanticModels, is_scripted
 from pointsman.operations.provider_keys import StoredKeyLeases, StoredKeySpending
 from pointsman.ports import Clock, Executor, Found, Secrets, Tools
 from pointsman.runtime.dependencies import Feed
+from pointsman.runtime.engines import Engine, connect
 from pointsman.runtime.local import LocalRuntime
 from pointsman.settings import Settings
+from pointsman.settings.display import masked_address
 from pointsman.store.api import Store, Workflows, open_store
 from pointsman.store.memory import MemoryStore
 from pointsman.tools.registry import ToolRegistry
@@ -69,6 +71,11 @@ async def open_context(setup: Setup) -> AppContext:
     """Open the store and the runtime. Close them by `close_context`."""
     settings, clock, tools = setup.settings, setup.clock, setup.tools
     store = await open_store(settings.store_url)
+    try:
+        placement = None if setup.is_aside else await placement_for(settings, store)
+    except BaseException:
+        await store.close()
+        raise
     await setup.vault.open(store.entries)
     library = Library(store, settings, absent=partial(_is_absent, tools))
     if not setup.is_aside:
@@ -81,7 +88,9 @@ async def open_context(setup: Setup) -> AppContext:
     async def emitted(name: str, data: Json, key: str, by: ExecutionId) -> None:
         await _emitted(app, name, data, key, by)
 
-    runtime = LocalRuntime(store, library, services.executors, clock, setup.feed, ended=ended, emitted=emitted)
+    runtime = LocalRuntime(
+        store, library, services.executors, clock, setup.feed, ended=ended, emitted=emitted, placement=placement
+    )
     takes = ScriptTakeUp(setup, is_given=setup.script is not None)
     makers: dict[Part[Any], Callable[[AppContext], object]] = {
         LIBRARY: lambda _: library,
@@ -95,6 +104,7 @@ async def open_context(setup: Setup) -> AppContext:
     app = AppContext(
         store=store,
         runtime=runtime,
+        engine=placement,
         settings=settings,
         clock=clock,
         feed=setup.feed,
@@ -107,6 +117,24 @@ async def open_context(setup: Setup) -> AppContext:
     runtime.can_go_on = partial(must_reach_models, app)
     runtime.executors = GuardedExecutors(app, runtime, library, services.executors)
     return app
+
+
+class StoreCannotBeShared(OperatorError):
+    """An engine needs a store that several processes drive."""
+
+    code: ClassVar[str] = "store-cannot-be-shared"
+
+
+async def placement_for(settings: Settings, store: Store) -> Engine | None:
+    """Connect to the engine of the settings; None: the runtime is local, or the store is only read."""
+    if not settings.runtime or store.read_only:
+        return None
+    if store.claims is None:
+        raise StoreCannotBeShared(
+            f"workers of {settings.runtime} cannot share the store {masked_address(settings.store_url)}",
+            hint="Use a store on PostgreSQL (--store, `store` in the settings), or remove `runtime` from the settings.",
+        )
+    return await connect(settings.runtime)
 
 
 async def close_context(app: AppContext, *, closes_tools: bool = True) -> None:

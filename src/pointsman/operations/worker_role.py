@@ -13,19 +13,64 @@ import os
 import socket
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
+from typing import ClassVar, Final
 
 from pointsman.context import AppContext
-from pointsman.errors import PointsmanError
+from pointsman.errors import OperatorError, PointsmanError
 from pointsman.executions.opening import open_execution
 from pointsman.executions.usage_rollup import UsageRollupJob
 from pointsman.operations.readiness import LeaderRole
+from pointsman.runtime.dispatched import DispatchedOwnership
 from pointsman.runtime.leader import Leader, ReportFailure, ignore
 from pointsman.runtime.local import drain
 from pointsman.store.coordination import Leadership, superseded
 from pointsman.store.errors import LeaderSuperseded
 from pointsman.triggers.notifications import Notifier
 from pointsman.triggers.triggers import TRIGGERS
-from pointsman.values import ExecutionId
+from pointsman.values import ExecutionId, Seconds
+
+DRAIN_S: Final = Seconds(1.0)
+"""How long running steps have to end, unless the settings allow more."""
+
+
+@asynccontextmanager
+async def working(
+    app: AppContext, *, executions: int, patience: Seconds = DRAIN_S, hurry: asyncio.Event | None = None
+) -> AsyncGenerator[None, None]:
+    """Drive what the engine of this app dispatches, at most `executions` at a time, until the block ends.
+
+    Then running steps have `patience` seconds to end, or until `hurry`; executions continue with other workers. Raises
+    `NoEngine`.
+    """
+    runtime, engine = app.runtime, app.engine
+    ownership = runtime.ownership
+    if engine is None or not isinstance(ownership, DispatchedOwnership):
+        raise NoEngine(
+            "no engine dispatches executions to this worker",
+            hint="Name it: --runtime temporal://HOST:PORT, or `runtime` in the settings.",
+        )
+
+    async def take_up(execution: ExecutionId) -> object:
+        return await open_execution(app, execution)
+
+    async def drive(execution: ExecutionId) -> float | None:
+        return await ownership.drive(execution, take_up)
+
+    stopping, runtime.stands_by = asyncio.Event(), True
+    work = asyncio.create_task(engine.work(drive, executions=executions, stopping=stopping))
+    try:
+        yield
+    finally:
+        stopping.set()
+        await drain(runtime, patience=patience, hurry=hurry or asyncio.Event())
+        await runtime.hand_over()
+        await work
+
+
+class NoEngine(OperatorError):
+    """A worker was started whose settings name no engine."""
+
+    code: ClassVar[str] = "no-engine"
 
 
 @asynccontextmanager
@@ -101,4 +146,4 @@ async def _guard(leadership: Leadership) -> None:
     raise superseded(leadership.epoch)
 
 
-__all__ = ["ReportFailure", "drain", "first_of", "keep_leading", "leading"]
+__all__ = ["ReportFailure", "drain", "first_of", "keep_leading", "leading", "working"]

@@ -180,6 +180,8 @@ class Driver:
         self.tasks: set[asyncio.Task[Any]] = set()
         self.told: list[str] = []
         """Delivered messages whose delivery is not in the journal yet."""
+        self.performs = True
+        """Whether commands are carried out here. False: another runtime does so, after it has claimed the execution."""
         self.recovered = False
         """Whether it has issued the commands again that were outstanding when it was created."""
         self.again: set[Step] = set()
@@ -370,7 +372,7 @@ class Driver:
 
     def recover(self) -> None:
         """Issue, once, all commands again that were outstanding when this process started."""
-        if self.recovered:
+        if self.recovered or not self.performs:
             return
         self.recovered = True
         under_way = {*self.worker_tasks, *(command.step for command in self.ready)}
@@ -391,7 +393,7 @@ class Driver:
 
     def offer(self) -> None:
         """Offer to perform the steps that wait for a worker, as far as this process has what they need."""
-        for step in self.state.steps_without_worker:
+        for step in self.state.steps_without_worker if self.performs else ():
             at = self.state.steps[step]
             self.offering += 1
             self.spawn(self._offer(WorkerOffered(step=step, attempt=at.attempt), at.needs))
@@ -408,7 +410,7 @@ class Driver:
 
     def _perform(self, asked: Sequence[Command], *, left: int = 0) -> None:
         """Perform commands; leave `left` pieces of ready work to the calling worker task."""
-        for command in asked:
+        for command in asked if self.performs else ():
             if type(command) is Execute:
                 self.ready.append(command)
             else:

@@ -47,6 +47,7 @@ from pointsman.ports import Clock, ExecutionPort, Executor, Memory, Row
 from pointsman.runtime.children import ChildExecutions, child_id, children_of, rests
 from pointsman.runtime.commits import DriverLost, storable
 from pointsman.runtime.dependencies import ExecutorsFor, Feed, Plans
+from pointsman.runtime.dispatched import DispatchedOwnership, Placement
 from pointsman.runtime.driver import Driver, in_turns
 from pointsman.runtime.follower import Follower
 from pointsman.runtime.ownership import LocalOwnership, Ownership, SharedOwnership
@@ -67,6 +68,9 @@ OPEN: Final = frozenset({"running", "waiting"})
 MOVED_MAX: Final = 5
 REST_S: Final = Seconds(5.0)
 """An execution whose next timer is this near is not released."""
+RESTS_S_MIN: Final = 0.02
+RESTS_S_MAX: Final = 1.0
+"""How often a worker checks whether an execution only waits that does no work itself."""
 OFFER_AGAIN_S: Final = Seconds(60.0)
 
 
@@ -126,7 +130,10 @@ class LocalRuntime:
         *,
         ended: OnEnded | None = None,
         emitted: EventSink | None = None,
+        placement: Placement | None = None,
     ) -> None:
+        """`placement`: the engine that decides which worker drives an execution; None: this runtime drives what it
+        starts."""
         self.store = store
         self.journal: StoreJournal = store.journal
         self.plans = plans
@@ -150,7 +157,7 @@ class LocalRuntime:
         """
         self._neighbours = ForeignWriters(store, self.drivers, clock, take_work=self.take_work)
         self.worker = open_worker()
-        self.ownership = self._open_ownership()
+        self.ownership = self._open_ownership(placement)
         self.followers: WeakValueDictionary[ExecutionId, Follower] = WeakValueDictionary()
         """Executions that other runtimes own, as this one reads them."""
         self.is_leading = False
@@ -159,15 +166,17 @@ class LocalRuntime:
         """Whether this process becomes the leader when no other one is: it releases what only waits."""
         self._making: dict[ExecutionId, DriverOpening] = {}
 
-    def _open_ownership(self) -> Ownership:
+    def _open_ownership(self, placement: Placement | None) -> Ownership:
         if self.store.claims is None:
             return LocalOwnership()
+        if placement is not None:
+            return DispatchedOwnership(self.store.claims, self.worker, placement, self)
         return SharedOwnership(
             self.store.claims,
             self.worker,
             decide=self.decide,
-            lost=self._lost_claim,
-            look=self._release_idle,
+            lost=self.lost,
+            look=self.release_idle,
             is_gone=is_gone,
         )
 
@@ -219,6 +228,9 @@ class LocalRuntime:
                 self.drivers.pop(driver.execution, None)
                 self._release(driver.execution)
             raise
+        if not driver.performs:
+            self._release(driver.execution, self._left_entry(driver))
+            return self._follow(driver.execution, driver.plan, driver.state)
         self._last_drivers[driver.execution] = driver
         return driver
 
@@ -241,7 +253,7 @@ class LocalRuntime:
             found = self._drive(await self._made(execution))
             self._succeed(found)
             self._reached.add(execution)
-        if recover and execution in self._reached:
+        if recover and found.performs and execution in self._reached:
             self._reached.discard(execution)
             if (
                 found.state.counters.running_steps and found.state.status == "running"
@@ -320,7 +332,50 @@ class LocalRuntime:
                 return before + 1
             return before + 1 if await driver.deliver(report) else 0
 
-    def _lost_claim(self, execution: ExecutionId) -> None:
+    def left(self, execution: ExecutionId) -> ListEntry | None:
+        """Drop the driver of an execution about which this runtime only decided reports; return what continues it."""
+        driver = self.drivers.pop(execution, None)
+        self._reached.discard(execution)
+        if driver is None:
+            return None
+        entry = self._left_entry(driver)
+        if driver.is_waited_for:
+            self._follow(execution, driver.plan, driver.state)
+        if driver.failure is None:
+            driver.failure = JournalMoved(f"execution {execution!r} continues in another process")
+        driver.notify()
+        return ListEntry(entry.wakes, entry.awaits)
+
+    def _left_entry(self, driver: Driver) -> Summary:
+        """Return the list entry of an execution whose commands another runtime carries out."""
+        state = driver.state
+        goes_on = bool(state.outbox) or not state.ended
+        entry = driver.passivation.summary(driver.execution, state)
+        return replace(entry, wakes=Instant(self.clock.now()) if goes_on else None)
+
+    async def rested(self, execution: ExecutionId) -> None:
+        """Return when an execution is not driven here any more; release it as soon as it only waits."""
+        pause = RESTS_S_MIN
+        while (driver := self.drivers.get(execution)) is not None and driver.failure is None:
+            await driver.drained()
+            for one in self.children.resting(self.clock.now() + REST_S):
+                await self.park(one)
+            if self.drivers.get(execution) is driver and driver.failure is None:  # A near timer, or a sub-workflow.
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, RESTS_S_MAX)
+        if driver is not None and self.drivers.get(execution) is driver:
+            del self.drivers[execution]
+
+    async def hand_over(self) -> None:
+        """Stop all work and release every execution that is driven here: other runtimes continue them at once."""
+        for driver in [*self.drivers.values()]:
+            entry = self._left_entry(driver)
+            await driver.close()
+            if self.drivers.get(driver.execution) is driver:
+                self.passivate(driver, entry)
+
+    def lost(self, execution: ExecutionId) -> None:
+        """Stop all work of an execution that another runtime has claimed."""
         driver = self.drivers.get(execution)
         if driver is not None:
             driver.on_lost_claim()
@@ -330,7 +385,7 @@ class LocalRuntime:
         if claim is not None:
             claim.release(None if entry is None else ListEntry(entry.wakes, entry.awaits))
 
-    async def _release_idle(self) -> None:
+    async def release_idle(self) -> None:
         """Release what only waits if there is a leader; else what this runtime opened for one report only, and steps
         that it cannot perform."""
         for driver in self.children.resting(self.clock.now() + REST_S):
@@ -363,6 +418,8 @@ class LocalRuntime:
 
     def _drive(self, driver: Driver) -> Driver:
         self.drivers[driver.execution] = driver
+        driver.performs = self.ownership.drives(driver.execution)
+        driver.passivation.urgent = driver.passivation.urgent or not driver.performs
         self._reached.discard(driver.execution)
         self._neighbours.watch()
         return driver

@@ -261,6 +261,7 @@ class SharedOwnership:
         Raises the owner's refusal.
         """
         future = self._waiting[mail] = asyncio.get_running_loop().create_future()
+        self._woken.set()  # It may be decided already.
         try:
             while True:
                 await asyncio.wait({future}, timeout=LOOK_S)
@@ -383,6 +384,13 @@ class SharedOwnership:
             kept = {execution: one for execution, one in given.items() if execution not in self._held}
             self._releasing = {**kept, **self._releasing}
             raise
+
+    async def read_mail(self, execution: ExecutionId) -> None:
+        """Return when the reports are decided that wait for an execution which this runtime owns."""
+        for mail in await self._claims.mail():
+            self._take(mail)
+        while (deciding := self._deciding.get(execution)) is not None:
+            await asyncio.wait({deciding})
 
     def _take(self, mail: Mail) -> None:
         """Decide a report behind the earlier ones of its execution."""

@@ -129,6 +129,9 @@ class Settings(BaseModel):
 
     store: str = ""
     """Address of the store; empty: a SQLite file in the user's data directory."""
+    runtime: str = ""
+    """Address of the engine that decides which worker drives an execution, such as temporal://HOST:PORT/NAMESPACE.
+    Empty: the processes that open the store drive executions."""
     model: str = ""
     """Model of agents without one; empty: such agents cannot run. `scripted`: the scripted model answers every
     agent, whatever model a workflow names."""

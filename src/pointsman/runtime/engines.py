@@ -1,0 +1,54 @@
+"""Engines that place executions on workers, by the address that the setting `runtime` gives.
+
+    temporal://HOST:PORT[/NAMESPACE]    `pointsman.runtime.temporal`, extra `temporal`
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Protocol, TypeAlias
+from urllib.parse import urlsplit
+
+from pointsman.errors import OperatorError
+from pointsman.extras import need
+from pointsman.runtime.dispatched import Placement
+from pointsman.values import ExecutionId
+
+Drive: TypeAlias = Callable[[ExecutionId], Awaitable[float | None]]
+"""Drives an execution; returns when to drive it again (unix seconds), None: when it is woken."""
+
+
+class Engine(Placement, Protocol):
+    """An engine: sends wake-ups, and dispatches executions to this process."""
+
+    async def work(self, drive: Drive, *, executions: int, stopping: asyncio.Event) -> None:
+        """Call `drive` for what the engine dispatches, at most `executions` at a time, until `stopping` is set.
+
+        Returns when the running calls have ended. Works again by itself after an outage of the engine.
+        """
+        ...
+
+
+class RuntimeAddressInvalid(OperatorError):
+    """The setting `runtime` is not the address of an engine."""
+
+    code = "runtime-address-invalid"
+
+
+async def connect(address: str) -> Engine:
+    """Connect to an engine. Raises `RuntimeAddressInvalid`, `ExtraMissing`, `EngineUnavailable`."""
+    try:
+        parts = urlsplit(address)
+        host, port = parts.hostname or "", parts.port
+    except ValueError:
+        host, port, parts = "", None, urlsplit("")
+    if parts.scheme != "temporal" or not host:
+        raise RuntimeAddressInvalid(
+            f"{address!r} is not the address of an engine",
+            hint="Use temporal://HOST:PORT or temporal://HOST:PORT/NAMESPACE (--runtime, `runtime` in the settings).",
+        )
+    need("temporal", "The runtime on Temporal")
+    from pointsman.runtime.temporal import TemporalEngine  # Loads the client of the engine.
+
+    return await TemporalEngine.connect(f"{host}:{port or 7233}", parts.path.strip("/") or "default")
