@@ -72,13 +72,17 @@ class ServerProcess:
         settings: str = "",
         files: int = 0,
         standby: bool = False,
+        command: tuple[str, ...] = (),
     ) -> None:
-        """`module`: replaces `pointsman`, with its first arguments. `settings`: those of the user, as TOML. `files`:
-        the limit of file descriptors of the process; 0: that of this process.
+        """`command`: replaces `serve`, with its arguments. `module`: replaces `pointsman`, with its first arguments.
+        `settings`: those of the user, as TOML. `files`: the limit of file descriptors of the process; 0: that of this
+        process.
         """
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
-        self._command = [sys.executable, "-m", *module, "serve", "--port", str(self.port), "--store", store]
+        serving = ("serve", "--port", str(self.port))
+        self._ready = b"working for" if command else b"serving http://"
+        self._command = [sys.executable, "-m", *module, *(command or serving), "--store", store]
         self._command += ["--model", "scripted", *(["--standby"] if standby else [])]
         if script:
             path = folder / "script.yaml"
@@ -104,7 +108,7 @@ class ServerProcess:
                 env=self._environment,
             )
         async with asyncio.timeout(START_S_MAX):
-            while b"serving http://" not in self._log.read_bytes():
+            while self._ready not in self._log.read_bytes():
                 assert self.process.returncode is None, self._log.read_text()
                 await asyncio.sleep(0.02)
 

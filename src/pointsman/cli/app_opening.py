@@ -41,9 +41,10 @@ def installation(
     script: Path | None = None,
     variables: Sequence[tuple[str, str]] = (),
     delays: bool | None = None,
+    runtime: str | None = None,
 ) -> Pointsman:
     """Return the app of a command, with settings from file, environment and flags."""
-    settings = loaded(store, delays=delays)
+    settings = loaded(store, delays=delays, runtime=runtime)
     if variables:
         settings = settings.model_copy(update={"variables": {**settings.variables, **dict(variables)}})
     app = Pointsman(settings=settings, model=model, script=None if script is None else _script(script))
@@ -76,8 +77,8 @@ def _script(path: Path) -> Script:
     return script
 
 
-def loaded(store: str | None = None, *, delays: bool | None = None) -> Settings:
-    settings = load_settings(flags={"store": store, "delays": delays})
+def loaded(store: str | None = None, *, delays: bool | None = None, runtime: str | None = None) -> Settings:
+    settings = load_settings(flags={"store": store, "delays": delays, "runtime": runtime})
     modules = (*settings.tool_modules, *output_mode().tool_modules)
     if modules and "" not in sys.path:
         sys.path.insert(0, "")  # As `python -m` does: modules of tools may lie in the working directory.

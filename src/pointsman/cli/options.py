@@ -61,6 +61,13 @@ store_option = click.option(
     help="Address of the store: sqlite:///file.db, postgresql://…, memory: (default on Linux: "
     "~/.local/share/pointsman/pointsman.db).",
 )
+runtime_option = click.option(
+    "--runtime",
+    metavar="URL",
+    callback=not_empty,
+    help="Address of the engine that decides which worker drives an execution: temporal://HOST:PORT[/NAMESPACE] "
+    "(default: the processes that open the store drive).",
+)
 model_option = click.option(
     "--model",
     metavar="MODEL",

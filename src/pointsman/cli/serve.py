@@ -13,7 +13,15 @@ import click
 
 from pointsman.app import Pointsman
 from pointsman.cli.app_opening import ENDS, go, installation, on_signals
-from pointsman.cli.options import json_option, model_option, not_empty, os_user, script_option, store_option
+from pointsman.cli.options import (
+    json_option,
+    model_option,
+    not_empty,
+    os_user,
+    runtime_option,
+    script_option,
+    store_option,
+)
 from pointsman.cli.printing import print_json, say
 from pointsman.cli.results import warn_scripted
 from pointsman.errors import Outage, PointsmanError
@@ -22,11 +30,13 @@ from pointsman.operations.logs import log_event as log
 from pointsman.operations.logs import logging_to
 from pointsman.operations.otel import telemetry_of
 from pointsman.operations.readiness import LeaderRole, model_state
-from pointsman.operations.worker_role import first_of, keep_leading
+from pointsman.operations.worker_role import first_of, keep_leading, working
 from pointsman.settings.display import masked_address
 from pointsman.settings.sections import LogSettings
 from pointsman.values import ExecutionId
 
+EXECUTIONS: Final = 200
+"""Executions that mostly wait for models: a worker drives this many on one processor."""
 STOPS: Final = (*ENDS, signal.SIGINT)
 
 
@@ -34,24 +44,50 @@ STOPS: Final = (*ENDS, signal.SIGINT)
 @click.option(
     "--wait", is_flag=True, help="If another process is the leader of the store: stand by, and take over when it ends."
 )
+@click.option(
+    "--executions",
+    type=click.IntRange(1, 10_000),
+    default=EXECUTIONS,
+    show_default=True,
+    help="With an engine: maximum number of executions that it drives at a time.",
+)
 @json_option
 @model_option
 @script_option
+@runtime_option
 @store_option
-def worker(*, wait: bool, as_json: bool, model: str | None, script: Path | None, store: str | None) -> None:
+def worker(
+    *,
+    wait: bool,
+    executions: int,
+    as_json: bool,
+    model: str | None,
+    script: Path | None,
+    runtime: str | None,
+    store: str | None,
+) -> None:
     """Run a background worker until stopped (Ctrl-C, SIGTERM): resume executions of processes that ended, fire
     timers, start due schedules, send notifications. Executions that run when it stops continue with the next
-    worker."""
-    served = go(_run_worker(store, model, script, wait=wait))
+    worker.
+
+    With an engine (--runtime) it drives what the engine dispatches to it; any number of workers may run.
+    """
+    app = installation(store, model=model, script=script, runtime=runtime)
+    served = go(_run_worker(app, executions, wait=wait))
     if as_json:
         print_json({"store": served, "status": "stopped"})
 
 
-async def _run_worker(store: str | None, model: str | None, script: Path | None, *, wait: bool) -> str:
-    async with installation(store, model=model, script=script) as app:
-        stop = asyncio.Event()
-        work, stopped = asyncio.create_task(_work(app, wait=wait)), asyncio.create_task(stop.wait())
-        with on_signals(STOPS, stop.set):
+async def _run_worker(app: Pointsman, executions: int, *, wait: bool) -> str:
+    async with app:
+        stop, hurry = asyncio.Event(), asyncio.Event()
+
+        def stopping() -> None:
+            (hurry if stop.is_set() else stop).set()
+
+        run = _work(app, wait=wait) if app.context.engine is None else _drive(app, executions, hurry)
+        work, stopped = asyncio.create_task(run), asyncio.create_task(stop.wait())
+        with on_signals(STOPS, stopping):
             try:
                 await asyncio.wait({work, stopped}, return_when=asyncio.FIRST_COMPLETED)
                 if work.done():
@@ -62,6 +98,18 @@ async def _run_worker(store: str | None, model: str | None, script: Path | None,
                 await asyncio.gather(work, stopped, return_exceptions=True)
     say("stopped")
     return masked_address(app.settings.store_url)
+
+
+async def _drive(app: Pointsman, executions: int, hurry: asyncio.Event) -> None:
+    """Drive what the engine dispatches until cancelled, and stand by as the leader of the store."""
+    patience = app.settings.server.drain.seconds
+    try:
+        async with working(app.context, executions=executions, patience=patience, hurry=hurry):
+            about = f"for {app.settings.runtime}, {masked_address(app.settings.store_url)}"
+            announce(app.settings.logs, "working", about)
+            await _work(app, wait=True)
+    except BaseExceptionGroup as several:
+        raise first_of(several) from None
 
 
 async def _work(app: Pointsman, *, wait: bool) -> None:
@@ -99,29 +147,39 @@ def print_trouble(execution: ExecutionId | None, why: BaseException) -> None:
 )
 @model_option
 @script_option
+@runtime_option
 @store_option
 def serve(
-    *, host: str | None, port: int | None, standby: bool, model: str | None, script: Path | None, store: str | None
+    *,
+    host: str | None,
+    port: int | None,
+    standby: bool,
+    model: str | None,
+    script: Path | None,
+    runtime: str | None,
+    store: str | None,
 ) -> None:
     """Serve the API until stopped (Ctrl-C, SIGTERM), and lead the store: resume executions, fire timers.
 
     Without keys, every program on this machine may do everything; `pointsman keys add` ends that. On a signal the
     server accepts no more requests, ends streams, and waits for running steps (`drain` under [server] in the
     settings); on a second signal it stops at once.
+
+    With an engine (--runtime) it drives nothing: workers do (`pointsman worker --runtime`). Any number of servers may
+    run on one store.
     """
-    go(_serve(store, model, script, host, port, standby=standby))
+    app = installation(store, model=model, script=script, runtime=runtime)
+    go(_serve(app, host, port, standby=standby))
 
 
-async def _serve(
-    store: str | None, model: str | None, script: Path | None, host: str | None, port: int | None, *, standby: bool
-) -> None:
+async def _serve(app: Pointsman, host: str | None, port: int | None, *, standby: bool) -> None:
     from pointsman.operations.logs import logging_to  # As below.
     from pointsman.operations.otel import telemetry_of
     from pointsman.server.serving import ServerMessages  # Loads a web framework.
     from pointsman.server.serving import serve as serve_until_stopped
 
-    app = installation(store, model=model, script=script)
     app.settings = app.settings.served_at(host, port)
+    standby = standby or bool(app.settings.runtime)
     async with app:
         shown_store, tell = masked_address(app.settings.store_url), partial(announce, app.settings.logs)
 

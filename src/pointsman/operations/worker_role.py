@@ -57,14 +57,15 @@ async def working(
         return await ownership.drive(execution, take_up)
 
     stopping, runtime.stands_by = asyncio.Event(), True
-    work = asyncio.create_task(engine.work(drive, executions=executions, stopping=stopping))
-    try:
-        yield
-    finally:
-        stopping.set()
-        await drain(runtime, patience=patience, hurry=hurry or asyncio.Event())
-        await runtime.hand_over()
-        await work
+    async with asyncio.TaskGroup() as group:
+        work = group.create_task(engine.work(drive, executions=executions, stopping=stopping))
+        try:
+            yield
+        finally:
+            stopping.set()
+            await drain(runtime, patience=patience, hurry=hurry or asyncio.Event())
+            await runtime.hand_over()
+            await asyncio.wait({work})  # The engine receives when to drive the released executions again.
 
 
 class NoEngine(OperatorError):

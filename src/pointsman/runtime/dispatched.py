@@ -1,7 +1,7 @@
 """Ownership by dispatch: an engine such as Temporal decides which worker drives an execution, and when.
 
     front    row ─▶ release ─▶ placement.wake(execution, due) ─▶ engine
-    worker   engine ─▶ drive(execution) ─▶ claim, open ─▶ … ─▶ it ended or only waits: release ─▶ next due time ─▶ engine
+    worker   engine ─▶ drive(execution) ─▶ claim, open ─▶ … ─▶ it ended or only waits: release ─▶ next due time
 
 A *front* (an API server, a command, a trigger) writes reports and drives nothing. A *worker* drives what the engine
 dispatches to it, and the sub-workflows for which that waits. Both decide reports about an execution without an owner
@@ -192,9 +192,7 @@ class DispatchedOwnership:
     async def confirmed(self) -> None:
         await self._shared.confirmed()
 
-    async def drive(
-        self, execution: ExecutionId, take_up: Callable[[ExecutionId], Awaitable[object]]
-    ) -> float | None:
+    async def drive(self, execution: ExecutionId, take_up: Callable[[ExecutionId], Awaitable[object]]) -> float | None:
         """Drive an execution until it has ended or only waits; return when to drive it again (unix seconds), or None.
 
         `take_up` opens it. Raises an `Outage` if the store cannot be used: call it again later. Cancelling the call
@@ -297,4 +295,3 @@ class DispatchedOwnership:
             await asyncio.wait({self._sender})
         await self._shared.close()
         await self._placement.close()
-

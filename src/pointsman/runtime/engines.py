@@ -1,6 +1,6 @@
 """Engines that place executions on workers, by the address that the setting `runtime` gives.
 
-    temporal://HOST:PORT[/NAMESPACE]    `pointsman.runtime.temporal`, extra `temporal`
+temporal://HOST:PORT[/NAMESPACE]    `pointsman.runtime.temporal`, extra `temporal`
 """
 
 from __future__ import annotations

@@ -276,9 +276,9 @@ class LocalRuntime:
         if found is None:
             state = await self.load(execution)
             found = self._follow(execution, await self.plans.pinned(state.setup.definition, state.setup.options), state)
-            await self._follow_below(found)
         else:
             await found.catch_up()
+        await self._follow_below(found)  # Its owner may have begun a sub-workflow since its last row.
         return found
 
     def _follow(self, execution: ExecutionId, plan: Plan, state: ExecutionState) -> Follower:

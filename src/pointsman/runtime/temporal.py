@@ -4,8 +4,8 @@
                                              ▲        └─ durable timer                                     │
                                              └─────────────────────────────────────────────────────────────┘
 
-The workflow knows when to drive its execution, and nothing else. It ends when no time is known: the next wake-up starts
-it again. Payloads are execution ids and seconds; every value of the user stays in the store. Times are relative, so that
+The workflow knows when to drive its execution, and nothing else. It ends when no time is known: the next wake-up
+starts it again. Payloads are execution ids and seconds; every value of the user stays in the store. Times are relative:
 the clocks of the store, the workers and Temporal may differ.
 """
 
@@ -98,9 +98,7 @@ class TemporalEngine:
         known.update(target_host=host, namespace=namespace)
         try:
             client = await Client.connect(**known)
-            await client.workflow_service.describe_namespace(
-                DescribeNamespaceRequest(namespace=namespace), timeout=RPC
-            )
+            await client.workflow_service.describe_namespace(DescribeNamespaceRequest(namespace=namespace), timeout=RPC)
         except (RPCError, RuntimeError) as why:
             raise _unavailable(host, namespace, why) from None
         return cls(client)
