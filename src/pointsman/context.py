@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pointsman.models.transport import PydanticModels
     from pointsman.ports import Clock
     from pointsman.runtime.dependencies import Feed
-    from pointsman.runtime.engines import Engine
+    from pointsman.runtime.dispatched import Engine
     from pointsman.runtime.local import LocalRuntime
     from pointsman.settings import Settings
     from pointsman.store.api import Store

@@ -28,7 +28,8 @@ from pointsman.models.transport import PydanticModels, is_scripted
 from pointsman.operations.provider_keys import StoredKeyLeases, StoredKeySpending
 from pointsman.ports import Clock, Executor, Found, Secrets, Tools
 from pointsman.runtime.dependencies import Feed
-from pointsman.runtime.engines import Engine, connect
+from pointsman.runtime.dispatched import Engine
+from pointsman.runtime.engines import connect
 from pointsman.runtime.local import LocalRuntime
 from pointsman.settings import Settings
 from pointsman.settings.display import masked_address

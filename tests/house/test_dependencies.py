@@ -39,6 +39,7 @@ HOMES = {
     "operations/metrics.py": "server",
     "auth/oidc_login.py": "server",
     "store/sqlite/database.py": "embeddings",
+    "runtime/temporal.py": "temporal",
 }
 """Path below the package -> the extra whose packages its modules may import besides those of the core."""
 

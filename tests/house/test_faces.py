@@ -70,6 +70,7 @@ def test_faces_write_no_audit_entry() -> None:
 OF_THE_PROCESS: Final = {
     "keep_leading": "the worker role",
     "leading": "the worker role",
+    "working": "the worker role",
     "logging_to": "logs",
     "telemetry_of": "telemetry",
     "model_state": "the warning about scripted answers at the start of a server",

@@ -160,13 +160,14 @@ async def test_an_execution_waits_for_a_worker_with_the_tool_that_it_needs(
     postgres_url: str, temporal_server: EngineProcess, tmp_path: Path
 ) -> None:
     async with installation(postgres_url, temporal_server, tmp_path, workers=0) as (one, stack):
-        await one.add(stack, "worker", charges=False)
+        poor = await one.add(stack, "worker", charges=False)
         execution = await one.start("short")
 
         async def lacks() -> bool:
             return "charge" in (await one.request("GET", f"/executions/{execution}")).text
 
         await until(lacks)
+        assert await poor.stop() == 0
         await one.add(stack, "worker")
         await one.completed([execution])
         check_calls(one, 1)

@@ -9,10 +9,10 @@ under a short claim, and leave the commands to the worker to which the engine di
 
 An adapter of an engine has two parts:
 
-- it implements `Placement`: one small durable workflow (or virtual object) for each execution id, which knows only when
-  to wake it;
-- its workers call `DispatchedOwnership.drive` and return its result to that workflow. `drive` may be called again for
-  the same execution, in the same process or another one: the claim in the store decides.
+- it implements `Engine.wake`: one small durable workflow (or virtual object) for each execution id, which knows only
+  when to drive it;
+- it implements `Engine.work`: a worker calls `drive` and returns the result to that workflow. `drive` may be called
+  again for the same execution, in the same process or another one: the claim in the store decides.
 
 Nothing is lost while the engine is away. A wake-up that cannot be sent is repeated, and the leader of the store sends
 one for each execution that is due or has lost its owner (`resume`).
@@ -25,7 +25,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeAlias
 from uuid import uuid4
 from weakref import WeakValueDictionary
 
@@ -69,6 +69,21 @@ class Placement(Protocol):
 
     async def close(self) -> None:
         """Close the connection."""
+        ...
+
+
+Drive: TypeAlias = Callable[[ExecutionId], Awaitable[float | None]]
+"""Drives an execution; returns when to drive it again (unix seconds), None: when it is woken."""
+
+
+class Engine(Placement, Protocol):
+    """An engine: sends wake-ups, and dispatches executions to this process."""
+
+    async def work(self, drive: Drive, *, executions: int, stopping: asyncio.Event) -> None:
+        """Call `drive` for what the engine dispatches, at most `executions` at a time, until `stopping` is set.
+
+        Returns when the running calls have ended. Works again by itself after an outage of the engine.
+        """
         ...
 
 

@@ -5,29 +5,11 @@ temporal://HOST:PORT[/NAMESPACE]    `pointsman.runtime.temporal`, extra `tempora
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable
-from typing import Protocol, TypeAlias
 from urllib.parse import urlsplit
 
 from pointsman.errors import OperatorError
 from pointsman.extras import need
-from pointsman.runtime.dispatched import Placement
-from pointsman.values import ExecutionId
-
-Drive: TypeAlias = Callable[[ExecutionId], Awaitable[float | None]]
-"""Drives an execution; returns when to drive it again (unix seconds), None: when it is woken."""
-
-
-class Engine(Placement, Protocol):
-    """An engine: sends wake-ups, and dispatches executions to this process."""
-
-    async def work(self, drive: Drive, *, executions: int, stopping: asyncio.Event) -> None:
-        """Call `drive` for what the engine dispatches, at most `executions` at a time, until `stopping` is set.
-
-        Returns when the running calls have ended. Works again by itself after an outage of the engine.
-        """
-        ...
+from pointsman.runtime.dispatched import Engine
 
 
 class RuntimeAddressInvalid(OperatorError):

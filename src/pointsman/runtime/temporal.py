@@ -15,6 +15,7 @@ import asyncio
 import time
 from contextlib import suppress
 from datetime import timedelta
+from functools import cache
 from typing import Final, Self
 
 from temporalio import activity, workflow
@@ -23,12 +24,12 @@ from temporalio.client import Client
 from temporalio.common import RetryPolicy
 from temporalio.envconfig import ClientConfig
 from temporalio.exceptions import ApplicationError
+from temporalio.runtime import LoggingConfig, Runtime, TelemetryConfig, TelemetryFilter
 from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 from pointsman.errors import PointsmanError
-from pointsman.runtime.dispatched import EngineUnavailable
-from pointsman.runtime.engines import Drive
+from pointsman.runtime.dispatched import Drive, EngineUnavailable
 from pointsman.values import ExecutionId
 
 QUEUE: Final = "pointsman"
@@ -95,9 +96,9 @@ class TemporalEngine:
         Raises `EngineUnavailable`.
         """
         known = ClientConfig.load_client_connect_config(disable_file=True)
-        known.update(target_host=host, namespace=namespace)
+        known["target_host"], known["namespace"] = host, namespace
         try:
-            client = await Client.connect(**known)
+            client = await Client.connect(**known, runtime=_runtime())
             await client.workflow_service.describe_namespace(DescribeNamespaceRequest(namespace=namespace), timeout=RPC)
         except (RPCError, RuntimeError) as why:
             raise _unavailable(host, namespace, why) from None
@@ -146,6 +147,13 @@ class TemporalEngine:
 
     async def close(self) -> None:
         """Do nothing: the client closes with its last reference."""
+
+
+@cache
+def _runtime() -> Runtime:
+    """Return the client's threads for this process. Outages are reported by Pointsman, not once for each call."""
+    logging = LoggingConfig(filter=TelemetryFilter(core_level="ERROR", other_level="ERROR"))
+    return Runtime(telemetry=TelemetryConfig(logging=logging))
 
 
 async def _beat() -> None:
