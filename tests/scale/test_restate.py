@@ -14,10 +14,10 @@ import pytest
 from pointsman.runtime import restate
 from pointsman.runtime.restate import (
     BadRuntimeAddress,
+    EngineUnreachable,
     Rest,
     RestateAddress,
     RestateClient,
-    RestateUnreachable,
     RestateWorker,
     restate_address,
 )
@@ -139,7 +139,7 @@ async def test_work_goes_on_while_restate_is_killed_and_is_not_begun_again(resta
         await client.drive(ONE)
         await driven.until(1)
         restate_server.kill()
-        with pytest.raises(RestateUnreachable):
+        with pytest.raises(EngineUnreachable):
             await client.drive(ONE)
         await asyncio.to_thread(restate_server.start)
         driven.wakes = [None]

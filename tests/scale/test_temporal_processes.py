@@ -176,9 +176,9 @@ async def test_an_execution_waits_for_a_worker_with_the_tool_that_it_needs(
 @pytest.mark.parametrize(
     ("runtime", "expected"),
     [
-        ("temporal://127.0.0.1:1", ("engine-unavailable", "temporal server start-dev")),
-        ("temporal://{address}/nowhere", ("engine-unavailable", "temporal operator namespace create nowhere")),
-        ("kafka://here", ("runtime-address-invalid", "temporal://HOST:PORT")),
+        ("temporal://127.0.0.1:1", ("engine-unreachable", "temporal server start-dev")),
+        ("temporal://{address}/nowhere", ("engine-unreachable", "temporal operator namespace create nowhere")),
+        ("kafka://here", ("bad-runtime-address", "temporal://HOST:PORT")),
     ],
     ids=["no server", "no namespace", "no engine"],
 )

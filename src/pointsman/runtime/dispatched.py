@@ -30,7 +30,7 @@ from uuid import uuid4
 from weakref import WeakValueDictionary
 
 from pointsman.engine.reports import Report
-from pointsman.errors import Outage, PointsmanError
+from pointsman.errors import OperatorError, Outage, PointsmanError
 from pointsman.ports import Clock
 from pointsman.runtime.ownership import Claim, Mailbox, SharedOwnership
 from pointsman.runtime.workers import is_gone
@@ -51,10 +51,16 @@ CLOSED_S: Final = 2.0
 """How long a closing runtime tries to send its last wake-ups; the leader sends the others."""
 
 
-class EngineUnavailable(Outage):
+class EngineUnreachable(Outage):
     """The engine that places executions cannot be reached. What was written is not lost: it continues afterwards."""
 
-    code = "engine-unavailable"
+    code = "engine-unreachable"
+
+
+class BadRuntimeAddress(OperatorError):
+    """The setting `runtime` is not the address of an engine."""
+
+    code = "bad-runtime-address"
 
 
 class Placement(Protocol):
@@ -63,7 +69,7 @@ class Placement(Protocol):
     async def wake(self, execution: ExecutionId, due: float) -> None:
         """Let a worker drive an execution at `due` (unix seconds), or at once if that is past. Idempotent.
 
-        Raises `EngineUnavailable`.
+        Raises `EngineUnreachable`.
         """
         ...
 

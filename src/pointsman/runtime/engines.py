@@ -7,26 +7,19 @@ from __future__ import annotations
 
 from urllib.parse import urlsplit
 
-from pointsman.errors import OperatorError
 from pointsman.extras import need
-from pointsman.runtime.dispatched import Engine
-
-
-class RuntimeAddressInvalid(OperatorError):
-    """The setting `runtime` is not the address of an engine."""
-
-    code = "runtime-address-invalid"
+from pointsman.runtime.dispatched import BadRuntimeAddress, Engine
 
 
 async def connect(address: str) -> Engine:
-    """Connect to an engine. Raises `RuntimeAddressInvalid`, `ExtraMissing`, `EngineUnavailable`."""
+    """Connect to an engine. Raises `BadRuntimeAddress`, `ExtraMissing`, `EngineUnreachable`."""
     try:
         parts = urlsplit(address)
         host, port = parts.hostname or "", parts.port
     except ValueError:
         host, port, parts = "", None, urlsplit("")
     if parts.scheme != "temporal" or not host:
-        raise RuntimeAddressInvalid(
+        raise BadRuntimeAddress(
             f"{address!r} is not the address of an engine",
             hint="Use temporal://HOST:PORT or temporal://HOST:PORT/NAMESPACE (--runtime, `runtime` in the settings).",
         )

@@ -24,7 +24,7 @@ import time
 from collections.abc import Callable, Coroutine, Mapping
 from datetime import timedelta
 from functools import partial
-from typing import ClassVar, Final, NamedTuple, TypedDict
+from typing import Final, NamedTuple, TypedDict
 from urllib.parse import parse_qs, urlsplit
 
 import httpx2
@@ -33,7 +33,7 @@ from hypercorn.config import Config
 from restate import InvocationRetryPolicy, ObjectContext, VirtualObject, app
 from restate.server import install_shutdown_hook
 
-from pointsman.errors import OperatorError, Outage
+from pointsman.runtime.dispatched import BadRuntimeAddress, EngineUnreachable
 from pointsman.values import ExecutionId
 
 LOG: Final = logging.getLogger("pointsman.runtime")
@@ -52,12 +52,6 @@ ATTEMPTS_MAX: Final = 2_000_000_000
 REQUEST_S: Final = 10.0
 REGISTER_AGAIN_S: Final = 2.0
 """Delay between attempts to register this worker while Restate is away."""
-
-
-class RestateUnreachable(Outage):
-    """Restate does not answer, or refuses a request."""
-
-    code: ClassVar[str] = "engine-unreachable"
 
 
 class RestateAddress(NamedTuple):
@@ -80,12 +74,6 @@ def restate_address(url: str) -> RestateAddress:
         )
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     return RestateAddress(f"{scheme}://{host}:{parts.port}", f"{scheme}://{host}:{admin}")
-
-
-class BadRuntimeAddress(OperatorError):
-    """The address of an engine cannot be read."""
-
-    code: ClassVar[str] = "bad-runtime-address"
 
 
 class Outcome(TypedDict):
@@ -128,22 +116,22 @@ class RestateClient:
     async def drive(self, execution: ExecutionId, *, key: str = "") -> None:
         """Let a worker drive an execution, behind its present call. Calls with the same key are one.
 
-        Raises `RestateUnreachable`.
+        Raises `EngineUnreachable`.
         """
         place = f"{self._address.ingress}/{SERVICE}/{execution}/drive/send"
         await self._post(place, {"wakes": None}, {"idempotency-key": key} if key else {})
 
     async def register(self, worker: str) -> None:
-        """Let Restate call the workers behind an address. Raises `RestateUnreachable`, also if it cannot call them."""
+        """Let Restate call the workers behind an address. Raises `EngineUnreachable`, also if it cannot call them."""
         await self._post(f"{self._address.admin}/deployments", {"uri": worker, "force": True}, {})
 
     async def _post(self, place: str, body: Mapping[str, object], headers: Mapping[str, str]) -> None:
         try:
             answer = await self._http.post(place, json=body, headers=dict(headers))
         except httpx2.HTTPError as why:
-            raise RestateUnreachable(f"Restate does not answer at {place}: {why}", hint=UNREACHABLE_HINT) from None
+            raise EngineUnreachable(f"Restate does not answer at {place}: {why}", hint=UNREACHABLE_HINT) from None
         if not answer.is_success:
-            raise RestateUnreachable(
+            raise EngineUnreachable(
                 f"Restate refused a request to {place} with {answer.status_code}: {answer.text[:200]}",
                 hint=UNREACHABLE_HINT,
             )
@@ -206,7 +194,7 @@ class RestateWorker:
         while True:
             try:
                 await self._client.register(address)
-            except RestateUnreachable as why:
+            except EngineUnreachable as why:
                 LOG.warning("this worker is not registered; retrying: %s", why)
                 await asyncio.sleep(REGISTER_AGAIN_S)
             else:

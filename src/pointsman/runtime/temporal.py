@@ -29,7 +29,7 @@ from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 from pointsman.errors import PointsmanError
-from pointsman.runtime.dispatched import Drive, EngineUnavailable
+from pointsman.runtime.dispatched import Drive, EngineUnreachable
 from pointsman.values import ExecutionId
 
 QUEUE: Final = "pointsman"
@@ -93,7 +93,7 @@ class TemporalEngine:
     async def connect(cls, host: str, namespace: str) -> Self:
         """Connect to a namespace. Certificates and keys are read from the variables TEMPORAL_* of the environment.
 
-        Raises `EngineUnavailable`.
+        Raises `EngineUnreachable`.
         """
         known = ClientConfig.load_client_connect_config(disable_file=True)
         known["target_host"], known["namespace"] = host, namespace
@@ -162,13 +162,13 @@ async def _beat() -> None:
         await asyncio.sleep(BEAT_S)
 
 
-def _unavailable(host: str, namespace: str, why: RPCError | RuntimeError) -> EngineUnavailable:
+def _unavailable(host: str, namespace: str, why: RPCError | RuntimeError) -> EngineUnreachable:
     if isinstance(why, RPCError) and why.status is RPCStatusCode.NOT_FOUND:
-        return EngineUnavailable(
+        return EngineUnreachable(
             f"the Temporal server at {host} has no namespace {namespace!r}",
             hint=f"Create it: temporal operator namespace create {namespace} --address {host}",
         )
-    return EngineUnavailable(
+    return EngineUnreachable(
         f"no Temporal server can be used at {host}: {why}",
         hint="Start it (`temporal server start-dev`), or correct the address (--runtime, `runtime` in the settings).",
     )
