@@ -17,8 +17,8 @@ import pytest
 
 from tests.engine_servers import EngineProcess
 from tests.patience import PATIENCE_S
+from tests.scale.test_three_servers import Call, chain
 from tests.server.processes import ROOT, ServerProcess
-from tests.server.test_three_servers import Call, chain
 
 pytestmark = pytest.mark.scale
 
