@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 import time
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable
@@ -12,21 +14,16 @@ import httpx2
 import pytest
 
 from pointsman.runtime import restate
-from pointsman.runtime.restate import (
-    BadRuntimeAddress,
-    EngineUnreachable,
-    Rest,
-    RestateAddress,
-    RestateClient,
-    RestateWorker,
-    restate_address,
-)
+from pointsman.runtime.dispatched import EngineUnavailable
+from pointsman.runtime.engines import RuntimeAddressInvalid
+from pointsman.runtime.restate import RestateAddress, RestateEngine, restate_address
 from pointsman.values import ExecutionId
 from tests.engine_servers import EngineProcess
 from tests.patience import PATIENCE_S
 from tests.server.processes import free_port
 
 ONE = ExecutionId("exec-one")
+TWO = ExecutionId("exec-two")
 
 
 class Driven:
@@ -35,16 +32,16 @@ class Driven:
     def __init__(self) -> None:
         self.begun = Counter[ExecutionId]()
         self.go_on = asyncio.Event()
-        self.wakes: list[float | None] = []
-        """The next wake-ups, one for each period of activity; none: no time continues it."""
+        self.due: list[float | None] = []
+        """When to drive again, one for each period of activity; none: when woken."""
 
-    async def __call__(self, execution: ExecutionId) -> Rest:
+    async def __call__(self, execution: ExecutionId) -> float | None:
         self.begun[execution] += 1
         await self.go_on.wait()
-        return Rest(self.wakes.pop(0) if self.wakes else None)
+        return self.due.pop(0) if self.due else None
 
-    async def until(self, times: int) -> None:
-        await until(lambda: self.begun[ONE] >= times)
+    async def until(self, execution: ExecutionId, times: int) -> None:
+        await until(lambda: self.begun[execution] >= times)
 
 
 async def until(holds: Callable[[], bool]) -> None:
@@ -53,7 +50,7 @@ async def until(holds: Callable[[], bool]) -> None:
             await asyncio.sleep(0.02)
 
 
-async def running_calls(server: EngineProcess) -> set[str]:
+async def calls(server: EngineProcess) -> set[str]:
     """Return the ids of the calls that Restate has not ended."""
     place = f"{restate_address(server.url).admin}/query"
     async with httpx2.AsyncClient() as http:
@@ -65,37 +62,41 @@ async def running_calls(server: EngineProcess) -> set[str]:
 
 @asynccontextmanager
 async def working(
-    server: EngineProcess, driven: Driven, port: int = 0
-) -> AsyncGenerator[tuple[RestateClient, RestateWorker], None]:
-    """A worker that Restate reaches, and a client."""
-    client, port = RestateClient(restate_address(server.url)), port or free_port()
-    worker = RestateWorker(driven, client)
-    serving = asyncio.create_task(worker.serve("127.0.0.1", port, address=f"http://127.0.0.1:{port}"))
+    server: EngineProcess, driven: Driven, port: int = 0, *, executions: int = 10
+) -> AsyncGenerator[RestateEngine, None]:
+    """A worker that Restate reaches. It ends behind the block, whatever it drives."""
+    engine = await RestateEngine.connect(f"{server.url}&listen=127.0.0.1:{port or free_port()}")
+    stopping = asyncio.Event()
+    work = asyncio.create_task(engine.work(driven, executions=executions, stopping=stopping))
     try:
-        yield client, worker
+        yield engine
     finally:
-        worker.end()
-        await asyncio.wait_for(serving, PATIENCE_S)
+        stopping.set()
         driven.go_on.set()
-        await client.close()
+        await asyncio.wait_for(work, PATIENCE_S)
+        await engine.close()
 
 
-@asynccontextmanager
-async def registered(server: EngineProcess, driven: Driven, port: int = 0) -> AsyncGenerator[RestateClient, None]:
-    async with working(server, driven, port) as (client, worker):
-        await asyncio.wait_for(worker.registered.wait(), PATIENCE_S)
-        yield client
+async def wake(engine: RestateEngine, execution: ExecutionId, due: float = 0.0) -> None:
+    """Wake an execution as soon as the worker is registered."""
+    async with asyncio.timeout(PATIENCE_S):
+        while True:
+            try:
+                return await engine.wake(execution, due)
+            except EngineUnavailable:
+                await asyncio.sleep(0.05)
 
 
-async def test_a_call_drives_once_and_schedules_the_next_wake_up(restate_server: EngineProcess) -> None:
+async def test_an_execution_is_driven_when_it_is_woken_and_when_it_is_due(restate_server: EngineProcess) -> None:
     driven = Driven()
     driven.go_on.set()
-    driven.wakes = [time.time() + 1.0]
-    async with registered(restate_server, driven) as client:
-        await client.drive(ONE, key="start")
-        await client.drive(ONE, key="start")
-        await driven.until(2)
-        assert driven.begun[ONE] == 2, "the start, and the wake-up"
+    driven.due = [time.time() + 1.0]
+    async with working(restate_server, driven) as engine:
+        await wake(engine, ONE)
+        await driven.until(ONE, 2)
+        await wake(engine, TWO, time.time() + 0.5)
+        await driven.until(TWO, 1)
+        assert driven.begun == {ONE: 2, TWO: 1}
 
 
 async def test_a_call_goes_on_for_longer_than_restate_waits_for_a_sign_of_life(
@@ -103,86 +104,104 @@ async def test_a_call_goes_on_for_longer_than_restate_waits_for_a_sign_of_life(
 ) -> None:
     monkeypatch.setattr(restate, "SLICES_MAX", 2)
     monkeypatch.setattr(restate, "SLICE_S", 0.2)
-    driven = Driven()
-    async with registered(restate_server, driven) as client:
-        await client.drive(ONE)
-        await driven.until(1)
-        calls = set[str]()
+    driven, seen = Driven(), set[str]()
+    async with working(restate_server, driven) as engine:
+        await wake(engine, ONE)
+        await driven.until(ONE, 1)
         async with asyncio.timeout(PATIENCE_S):
-            while len(calls) < 4:  # Each has two slices.
-                calls |= await running_calls(restate_server)
-        driven.go_on.set()
-        await client.drive(ExecutionId("exec-two"))
-        await until(lambda: driven.begun.total() == 2)
+            while len(seen) < 4:  # Each call has two slices.
+                seen |= await calls(restate_server)
         assert driven.begun[ONE] == 1
 
 
-async def test_an_earlier_wake_up_replaces_a_later_one(restate_server: EngineProcess) -> None:
+async def test_an_earlier_due_time_replaces_a_later_one(restate_server: EngineProcess) -> None:
     driven = Driven()
     driven.go_on.set()
-    driven.wakes = [time.time() + 3.0, time.time() + 1.0]
-    async with registered(restate_server, driven) as client:
-        await client.drive(ONE)
-        await driven.until(1)
-        await client.drive(ONE)
-        await driven.until(3)
-        last = ExecutionId("exec-last")
-        driven.wakes = [time.time() + 3.0]
-        await client.drive(last)
-        await until(lambda: driven.begun[last] == 2)
-        assert driven.begun[ONE] == 3, "the wake-up that was replaced drives nothing"
+    driven.due = [time.time() + 3.0, time.time() + 1.0]
+    async with working(restate_server, driven) as engine:
+        await wake(engine, ONE)
+        await driven.until(ONE, 1)
+        await wake(engine, ONE)
+        await driven.until(ONE, 3)
+        async with asyncio.timeout(PATIENCE_S):
+            while await calls(restate_server):  # noqa: ASYNC110 - they end in Restate
+                await asyncio.sleep(0.05)
+        assert driven.begun[ONE] == 3, "the time that was replaced drives nothing"
 
 
 async def test_work_goes_on_while_restate_is_killed_and_is_not_begun_again(restate_server: EngineProcess) -> None:
     driven = Driven()
-    async with registered(restate_server, driven) as client:
-        await client.drive(ONE)
-        await driven.until(1)
+    async with working(restate_server, driven) as engine:
+        await wake(engine, ONE)
+        await driven.until(ONE, 1)
         restate_server.kill()
-        with pytest.raises(EngineUnreachable):
-            await client.drive(ONE)
+        with pytest.raises(EngineUnavailable, match="no Restate server"):
+            await engine.wake(ONE, 0.0)
         await asyncio.to_thread(restate_server.start)
-        driven.wakes = [None]
-        await client.drive(ExecutionId("exec-two"))
-        await until(lambda: driven.begun[ExecutionId("exec-two")] == 1)
+        await wake(engine, TWO)
+        await driven.until(TWO, 1)
         assert driven.begun[ONE] == 1
-
-
-async def test_a_worker_waits_for_restate(restate_server: EngineProcess) -> None:
-    driven = Driven()
-    driven.go_on.set()
-    restate_server.kill()
-    async with working(restate_server, driven) as (client, worker):
-        assert not worker.registered.is_set()
-        await asyncio.to_thread(restate_server.start)
-        await asyncio.wait_for(worker.registered.wait(), PATIENCE_S)
-        await client.drive(ONE)
-        await driven.until(1)
 
 
 async def test_a_worker_that_ends_gives_its_executions_to_another_one(restate_server: EngineProcess) -> None:
     first, second, port = Driven(), Driven(), free_port()
     second.go_on.set()
-    async with registered(restate_server, first, port) as client:
-        await client.drive(ONE)
-        await first.until(1)
-    async with registered(restate_server, second, port):
-        await second.until(1)
+    async with working(restate_server, first, port) as engine:
+        await wake(engine, ONE)
+        await first.until(ONE, 1)
+        first.due = [time.time()]  # It is released in the middle of its work.
+    async with working(restate_server, second, port):
+        await second.until(ONE, 1)
+
+
+async def test_a_worker_takes_no_more_executions_than_it_may(restate_server: EngineProcess) -> None:
+    driven = Driven()
+    async with working(restate_server, driven, executions=1) as engine:
+        await wake(engine, ONE)
+        await driven.until(ONE, 1)
+        await wake(engine, TWO)
+        async with asyncio.timeout(PATIENCE_S):
+            while "503" not in restate_server.log.read_text("utf-8"):  # noqa: ASYNC110 - Restate repeats it
+                await asyncio.sleep(0.05)
+        assert driven.begun == {ONE: 1}
+        driven.go_on.set()
+        await driven.until(TWO, 1)
+
+
+async def test_a_server_that_cannot_be_reached_is_named(restate_server: EngineProcess) -> None:
+    restate_server.kill()
+    with pytest.raises(EngineUnavailable, match="no Restate server can be used at http://127"):
+        await RestateEngine.connect(restate_server.url)
+
+
+async def test_a_signal_goes_to_the_command_and_not_to_the_sdk(restate_server: EngineProcess) -> None:
+    driven, heard = Driven(), asyncio.Event()
+    driven.go_on.set()
+    async with working(restate_server, driven) as engine:
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, heard.set)
+        await wake(engine, ONE)
+        await driven.until(ONE, 1)
+        os.kill(os.getpid(), signal.SIGTERM)
+        await asyncio.wait_for(heard.wait(), PATIENCE_S)
+        asyncio.get_running_loop().remove_signal_handler(signal.SIGTERM)
 
 
 @pytest.mark.parametrize(
     ("url", "address"),
     [
-        ("restate://one:8080", RestateAddress("http://one:8080", "http://one:9070")),
-        ("restate://[::1]:8080?admin=1", RestateAddress("http://[::1]:8080", "http://[::1]:1")),
-        ("restates://one:443", RestateAddress("https://one:443", "https://one:9070")),
+        ("restate://one", ("http://one:8080", "http://one:9070", "127.0.0.1:9080", "http://127.0.0.1:9080")),
+        ("restates://one:443", ("https://one:443", "https://one:9070", "127.0.0.1:9080", "http://127.0.0.1:9080")),
+        (
+            "restate://[::1]:8080?admin=1&listen=0.0.0.0:2&address=http://workers:3",
+            ("http://[::1]:8080", "http://[::1]:1", "0.0.0.0:2", "http://workers:3"),
+        ),
     ],
 )
-def test_addresses_name_both_ports(url: str, address: RestateAddress) -> None:
-    assert restate_address(url) == address
+def test_an_address_names_the_ports_of_the_server_and_the_workers(url: str, address: tuple[str, ...]) -> None:
+    assert restate_address(url) == RestateAddress(*address)
 
 
-@pytest.mark.parametrize("url", ["restate://", "restate://one", "restate://one:1?more=2", "http://one:1"])
+@pytest.mark.parametrize("url", ["restate://", "restate://one?more=2", "http://one:1", "restate://one?listen=two"])
 def test_addresses_that_cannot_be_read_are_refused(url: str) -> None:
-    with pytest.raises(BadRuntimeAddress, match="not the address"):
+    with pytest.raises(RuntimeAddressInvalid, match="not the address"):
         restate_address(url)

@@ -1,159 +1,186 @@
-"""Restate as the engine that decides which worker drives an execution, and wakes it.
+"""Executions placed by Restate: one virtual object for each execution id, and workers that it calls over HTTP/2.
 
-    API server ── drive ─▶ Restate: object `pointsman.execution/ID` ── HTTP/2 ─▶ a worker drives it, in slices
-                              ▲   one call at a time for each id                   │
-                              └──────── delayed call: the next wake-up ◀───────────┘ it only waits: release
+    front   wake ─▶ call `drive` of the object EXECUTION ─▶ a worker drives it, in slices ─▶ due again, or ended
+                             ▲   one call at a time                 │
+                             └───────── delayed call ◀──────────────┘
 
-The object is "active or idle, next wake-up"; ids, times and counters are all that Restate stores. The journal of the
-execution in PostgreSQL stays the truth, and the claim in PostgreSQL stays the fence.
+The object knows when to drive its execution next, and nothing else: Restate stores ids, times and counters.
 
-- A call that sends nothing for `INACTIVITY_S` is cut off and repeated on another connection. Therefore a call drives in
-  slices of `SLICE_S`: the end of a slice is its sign of life. The work itself goes on between slices.
-- A killed worker closes its connections: Restate repeats its calls elsewhere within a second.
-- If Restate ends, running executions go on here. Its repeated call finds them: in this worker it continues to wait for
-  them, in another one it waits until they are released.
+- Restate cuts a call off that sends nothing for `INACTIVITY_S`, and repeats it on another connection. Therefore a call
+  drives in slices of `SLICE_S`: the end of a slice is its sign of life. The work itself goes on between slices.
+- The connections of a killed worker close: Restate repeats its calls elsewhere within a second.
+- If Restate ends, running executions go on here, and its repeated call finds them again.
 - Restate repeats a failed call without end, at most every `RETRY_S_MAX`.
-- Restate opens one connection for each call, so that any TCP balancer spreads the executions over the workers.
+- Each call has a connection of its own, so that any TCP balancer spreads the executions over the workers.
+
+All workers share one address (`address`): Restate ends a call on the address where it began.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import signal
 import time
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Mapping
+from contextlib import suppress
 from datetime import timedelta
 from functools import partial
-from typing import Final, NamedTuple, TypedDict
-from urllib.parse import parse_qs, urlsplit
+from typing import Final, NamedTuple, Self, TypedDict
+from urllib.parse import parse_qsl, urlsplit
 
 import httpx2
 from hypercorn import asyncio as hypercorn
 from hypercorn.config import Config
+from hypercorn.typing import ASGIReceiveCallable, ASGISendCallable, Scope
 from restate import InvocationRetryPolicy, ObjectContext, VirtualObject, app
 from restate.server import install_shutdown_hook
 
-from pointsman.runtime.dispatched import BadRuntimeAddress, EngineUnreachable
+from pointsman.errors import PointsmanError
+from pointsman.runtime.dispatched import EngineUnavailable
+from pointsman.runtime.engines import Drive, RuntimeAddressInvalid
 from pointsman.values import ExecutionId
 
 LOG: Final = logging.getLogger("pointsman.runtime")
-SERVICE: Final = "pointsman.execution"
+SERVICE: Final = "pointsman-execution"
+INGRESS_PORT: Final = 8080
 ADMIN_PORT: Final = 9070
+WORKERS: Final = "127.0.0.1:9080"
 SLICE_S: Final = 3.0
 INACTIVITY_S: Final = 6.0
 """Restate waits for about two seconds more, and for five seconds after its request to end the call."""
 ABORT_S: Final = 1.0
 SLICES_MAX: Final = 200
-"""Slices of one call: then it calls itself, so that its journal in Restate stays short."""
+"""Slices of one call: then the object calls itself, so that the journal of a call in Restate stays short."""
 RETRY_S: Final = 0.1
 RETRY_S_MAX: Final = 5.0
 ATTEMPTS_MAX: Final = 2_000_000_000
-"""Restate has no value for "without end", and pauses a call after 70 attempts by default."""
-REQUEST_S: Final = 10.0
-REGISTER_AGAIN_S: Final = 2.0
-"""Delay between attempts to register this worker while Restate is away."""
+"""Restate pauses a call after 70 attempts by default, and has no value for "without end"."""
+REQUEST_S: Final = 5.0
+REGISTER_S: Final = 2.0
+"""Delay between attempts to register while Restate is away."""
+DRAINS_S: Final = 86_400.0
+"""The caller ends the running calls of a worker that stops."""
+FORM: Final = "Use restate://HOST:PORT, with ?admin=PORT&listen=HOST:PORT&address=URL where the defaults do not fit."
 
 
 class RestateAddress(NamedTuple):
-    """The two addresses of a Restate server: calls go to `ingress`, registrations to `admin`."""
+    """Where Restate and the workers are."""
 
     ingress: str
+    """Accepts calls of objects."""
     admin: str
+    """Registers workers."""
+    listen: str
+    """HOST:PORT on which a worker accepts the calls of Restate."""
+    workers: str
+    """The address at which Restate reaches the workers: that of one, or of the balancer in front of all."""
 
 
 def restate_address(url: str) -> RestateAddress:
-    """Read `restate://HOST:PORT?admin=PORT` (`restates://` for TLS). Raises `BadRuntimeAddress`."""
+    """Read `restate://HOST:PORT?admin=PORT&listen=HOST:PORT&address=URL` (`restates://` for TLS).
+
+    Raises `RuntimeAddressInvalid`.
+    """
     parts = urlsplit(url)
-    options = parse_qs(parts.query)
+    options = dict(parse_qsl(parts.query, keep_blank_values=True))
     scheme = {"restate": "http", "restates": "https"}.get(parts.scheme)
-    admin = options.pop("admin", [str(ADMIN_PORT)])[-1]
-    if scheme is None or not parts.hostname or not parts.port or options or not admin.isdecimal():
-        raise BadRuntimeAddress(
-            f"{url!r} is not the address of a Restate server",
-            hint=f"Write restate://HOST:8080, or restate://HOST:8080?admin={ADMIN_PORT} for another admin port.",
-        )
+    admin, listen = options.pop("admin", str(ADMIN_PORT)), options.pop("listen", WORKERS)
+    workers = options.pop("address", f"http://{listen}")
+    listens_at_port = listen.rpartition(":")[2].isdecimal()
+    if scheme is None or not parts.hostname or options or not admin.isdecimal() or not listens_at_port:
+        raise RuntimeAddressInvalid(f"{url!r} is not the address of a Restate server", hint=FORM)
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
-    return RestateAddress(f"{scheme}://{host}:{parts.port}", f"{scheme}://{host}:{admin}")
+    ingress = f"{scheme}://{host}:{parts.port or INGRESS_PORT}"
+    return RestateAddress(ingress, f"{scheme}://{host}:{admin}", listen, workers)
 
 
-class Outcome(TypedDict):
+def leave_signals() -> None:
+    """Keep the SDK from handling SIGTERM from its first call on: the command that runs this process handles it."""
+    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        loop = asyncio.get_running_loop()
+        with suppress(NotImplementedError, RuntimeError, ValueError):  # no signals on this system or in this thread
+            install_shutdown_hook(loop, lambda: None)  # It installs its handler once for each loop.
+            loop.remove_signal_handler(signal.SIGTERM)
+
+
+class SliceOutcome(TypedDict):
     """How a slice ended: all that Restate stores of it."""
 
     rests: bool
     """False: the execution is driven further."""
-    leaves: bool
-    """Whether another worker continues it, because this one ends."""
-    wakes: float | None
-    """Unix seconds at which the execution continues by itself; None: no time does."""
+    due: float | None
+    """Unix seconds at which to drive it again; None: when it is woken."""
     delay_s: float
     """Seconds until then."""
 
 
-class Call(TypedDict):
+class DriveCall(TypedDict):
     """The argument of a call of the object."""
 
-    wakes: float | None
-    """The wake-up for which it was scheduled; None: called by a server or a worker."""
+    due: float | None
+    """The time for which the object scheduled the call; None: another process sent it."""
 
 
-class Rest(NamedTuple):
-    """An execution that was driven until only the outside world continues it."""
-
-    wakes: float | None
-
-
-Drive = Callable[[ExecutionId], Coroutine[object, object, Rest]]
-"""Drives an execution that this process may claim, until it ends or only waits, or another process owns it."""
-
-
-class RestateClient:
-    """Calls of the ingress: any process may wake an execution."""
+class RestateEngine:
+    """Restate as an engine; implements `Engine`."""
 
     def __init__(self, address: RestateAddress) -> None:
         self._address = address
         self._http = httpx2.AsyncClient(timeout=REQUEST_S)
 
-    async def drive(self, execution: ExecutionId, *, key: str = "") -> None:
-        """Let a worker drive an execution, behind its present call. Calls with the same key are one.
-
-        Raises `EngineUnreachable`.
-        """
-        place = f"{self._address.ingress}/{SERVICE}/{execution}/drive/send"
-        await self._post(place, {"wakes": None}, {"idempotency-key": key} if key else {})
-
-    async def register(self, worker: str) -> None:
-        """Let Restate call the workers behind an address. Raises `EngineUnreachable`, also if it cannot call them."""
-        await self._post(f"{self._address.admin}/deployments", {"uri": worker, "force": True}, {})
-
-    async def _post(self, place: str, body: Mapping[str, object], headers: Mapping[str, str]) -> None:
+    @classmethod
+    async def connect(cls, url: str) -> Self:
+        """Connect to a server. Raises `RuntimeAddressInvalid`, `EngineUnavailable`."""
+        engine = cls(restate_address(url))
+        leave_signals()
         try:
-            answer = await self._http.post(place, json=body, headers=dict(headers))
+            await engine.request("GET", f"{engine._address.ingress}/restate/health")
+        except EngineUnavailable:
+            await engine.close()
+            raise
+        return engine
+
+    async def wake(self, execution: ExecutionId, due: float) -> None:
+        delay_ms = max(0, round((due - time.time()) * 1000))
+        delay = f"?delay={delay_ms}ms" if delay_ms else ""
+        place = f"{self._address.ingress}/{SERVICE}/{execution}/drive/send{delay}"
+        await self.request("POST", place, DriveCall(due=None))
+
+    async def work(self, drive: Drive, *, executions: int, stopping: asyncio.Event) -> None:
+        await RestateWorker(self, self._address, drive, executions=executions).serve(stopping)
+
+    async def register(self) -> None:
+        """Let Restate call the workers at their address. Raises `EngineUnavailable`, also if it cannot call them."""
+        await self.request("POST", f"{self._address.admin}/deployments", {"uri": self._address.workers, "force": True})
+
+    async def request(self, method: str, place: str, body: Mapping[str, object] | None = None) -> None:
+        """Send a request. Raises `EngineUnavailable` if it does not succeed."""
+        hint = "Start it (`restate-server`), or correct the address (--runtime, `runtime` in the settings)."
+        try:
+            answer = await self._http.request(method, place, json=body)
         except httpx2.HTTPError as why:
-            raise EngineUnreachable(f"Restate does not answer at {place}: {why}", hint=UNREACHABLE_HINT) from None
+            reason = str(why) or type(why).__name__
+            raise EngineUnavailable(f"no Restate server can be used at {place}: {reason}", hint=hint) from None
         if not answer.is_success:
-            raise EngineUnreachable(
-                f"Restate refused a request to {place} with {answer.status_code}: {answer.text[:200]}",
-                hint=UNREACHABLE_HINT,
-            )
+            refused = f"the Restate server refused {method} {place} with {answer.status_code}: {answer.text[:200]}"
+            raise EngineUnavailable(refused, hint="It needs a registered worker: `pointsman worker --runtime …`.")
 
     async def close(self) -> None:
         await self._http.aclose()
 
 
-UNREACHABLE_HINT: Final = "Check the address after --runtime, and that Restate and a worker run."
-
-
 class RestateWorker:
     """Serves the calls of Restate in this process."""
 
-    def __init__(self, drive: Drive, client: RestateClient, now: Callable[[], float] = time.time) -> None:
+    def __init__(self, engine: RestateEngine, address: RestateAddress, drive: Drive, *, executions: int) -> None:
+        self._engine = engine
+        self._address = address
         self._drive = drive
-        self._client = client
-        self._now = now
-        self._driven: dict[ExecutionId, asyncio.Task[Rest]] = {}
-        self._ending = asyncio.Event()
-        self.registered = asyncio.Event()
-        """Set when Restate knows the address of this worker."""
+        self._executions = executions
+        self._running = 0
+        """Calls in progress."""
+        self._driven: dict[ExecutionId, asyncio.Task[float | None]] = {}
         self._object = VirtualObject(
             SERVICE,
             inactivity_timeout=timedelta(seconds=INACTIVITY_S),
@@ -167,78 +194,88 @@ class RestateWorker:
             ),
         )
         self._handler = self._object.handler("drive")(self._call)
+        self._calls = app([self._object])
 
-    async def serve(self, host: str, port: int, *, address: str) -> None:
-        """Serve until `end`. `address`: where Restate reaches this worker, or the balancer in front of all."""
-        install_shutdown_hook(asyncio.get_running_loop(), self.end)  # else the first call takes the signal away
+    async def serve(self, stopping: asyncio.Event) -> None:
+        """Serve until `stopping` is set and the running calls have ended."""
         config = Config()
-        config.bind = [f"[{host}]:{port}" if ":" in host else f"{host}:{port}"]
+        config.bind = [self._address.listen]
         config.h2_max_concurrent_streams = 1
-        config.graceful_timeout = 2 * SLICE_S
+        config.graceful_timeout = config.shutdown_timeout = DRAINS_S
         config.errorlog = None
         config.include_server_header = False
-        registering = asyncio.create_task(self._register(address))
+        registering = asyncio.create_task(self._register())
+        ended = stopping.wait
         try:
-            asgi = app([self._object])
-            ended = self._ending.wait
-            await hypercorn.serve(asgi, config, shutdown_trigger=ended)  # pyright: ignore[reportUnknownMemberType] - dict of WSGI
+            await hypercorn.serve(self._limited, config, shutdown_trigger=ended)  # pyright: ignore[reportUnknownMemberType] - dict of WSGI
         finally:
             registering.cancel()
             await asyncio.gather(registering, return_exceptions=True)
 
-    def end(self) -> None:
-        """Take no more calls, and give the present ones back to Restate, which repeats them in other workers."""
-        self._ending.set()
-
-    async def _register(self, address: str) -> None:
+    async def _register(self) -> None:
         while True:
             try:
-                await self._client.register(address)
-            except EngineUnreachable as why:
-                LOG.warning("this worker is not registered; retrying: %s", why)
-                await asyncio.sleep(REGISTER_AGAIN_S)
+                await self._engine.register()
+            except EngineUnavailable as why:
+                LOG.warning("this worker is not registered: [%s] %s", why.code, why)
+                await asyncio.sleep(REGISTER_S)
             else:
-                self.registered.set()
                 return
 
-    async def _call(self, context: ObjectContext, call: Call) -> None:
-        """Drive the execution with the key of the object until it rests, and schedule its next wake-up."""
+    async def _limited(self, scope: Scope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
+        """Refuse calls above the capacity of this worker: Restate repeats them, on another connection."""
+        if scope["type"] != "http" or "/invoke/" not in scope["path"]:
+            await self._calls(scope, receive, send)
+        elif self._running >= self._executions:
+            await send({"type": "http.response.start", "status": 503, "headers": [], "trailers": False})
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+        else:
+            self._running += 1
+            try:
+                await self._calls(scope, receive, send)
+            finally:
+                self._running -= 1
+
+    async def _call(self, context: ObjectContext, call: DriveCall) -> None:
+        """Drive the execution with the key of the object until it rests, and schedule the next call."""
         execution = ExecutionId(context.key())
-        if call["wakes"] is not None and call["wakes"] != await context.get("wakes", type_hint=float):
+        if call["due"] is not None and call["due"] != await context.get("due", type_hint=float):
             return  # A later call has scheduled another one.
-        outcome = Outcome(rests=False, leaves=False, wakes=None, delay_s=0.0)
+        outcome = SliceOutcome(rests=False, due=None, delay_s=0.0)
         for _ in range(SLICES_MAX):
             outcome = await context.run_typed("drive", partial(self._slice, execution))
-            if outcome["rests"] or outcome["leaves"]:
+            if outcome["rests"]:
                 break
         if not outcome["rests"]:
-            context.object_send(self._handler, execution, Call(wakes=None))
-        elif (wakes := outcome["wakes"]) is None:
-            context.clear("wakes")
+            context.object_send(self._handler, execution, DriveCall(due=None))
+        elif (due := outcome["due"]) is None:
+            context.clear("due")
         else:
-            context.set("wakes", wakes)
+            context.set("due", due)
             delay = timedelta(seconds=outcome["delay_s"])
-            context.object_send(self._handler, execution, Call(wakes=wakes), send_delay=delay)
+            context.object_send(self._handler, execution, DriveCall(due=due), send_delay=delay)
 
-    async def _slice(self, execution: ExecutionId) -> Outcome:
+    async def _slice(self, execution: ExecutionId) -> SliceOutcome:
         """Drive the execution for a while. The work goes on behind the end of the slice."""
         task = self._driven.get(execution)
         if task is None:
-            task = self._driven[execution] = asyncio.create_task(self._drive(execution))
+            task = self._driven[execution] = asyncio.ensure_future(self._drive(execution))
             task.add_done_callback(partial(self._drop, execution))
-        ending = asyncio.create_task(self._ending.wait())
-        try:
-            await asyncio.wait({task, ending}, timeout=SLICE_S, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            ending.cancel()
+        await asyncio.wait({task}, timeout=SLICE_S)
         if not task.done():
-            return Outcome(rests=False, leaves=self._ending.is_set(), wakes=None, delay_s=0.0)
-        wakes = task.result().wakes
-        delay_s = 0.0 if wakes is None else max(0.0, wakes - self._now())
-        return Outcome(rests=True, leaves=False, wakes=wakes, delay_s=delay_s)
+            return SliceOutcome(rests=False, due=None, delay_s=0.0)
+        try:
+            due = task.result()
+        except PointsmanError as why:
+            raise DriveFailed(why.code) from None  # The message may quote values of users.
+        return SliceOutcome(rests=True, due=due, delay_s=0.0 if due is None else max(0.0, due - time.time()))
 
-    def _drop(self, execution: ExecutionId, task: asyncio.Task[Rest]) -> None:
+    def _drop(self, execution: ExecutionId, task: asyncio.Task[float | None]) -> None:
         """Forget a task that ended: the next call begins another one, as the world may have changed since."""
         self._driven.pop(execution, None)
         if not task.cancelled() and (why := task.exception()) is not None:
             LOG.warning("%s is driven again: %s", execution, why)
+
+
+class DriveFailed(Exception):
+    """A slice failed, as with an outage of the store: Restate repeats it. The text is the code of the error."""
