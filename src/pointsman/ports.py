@@ -4,6 +4,7 @@ implementations are in higher layers."""
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Coroutine, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from operator import is_
 from typing import Any, Literal, Protocol, TypeAlias
 
@@ -115,6 +116,10 @@ class ExecutionPort(Protocol):
         None: there were `most` already, nothing is counted. The count is stored with the effects: it includes uses by
         other processes, and a fork begins with the uses by the attempts that it contains.
         """
+        ...
+
+    def waiting_for_store(self) -> AbstractContextManager[None]:
+        """Return a block that waits for the store: its time does not count for the deadline of the attempt."""
         ...
 
     def tries_again(self, failure: Failure | None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import AbstractContextManager, nullcontext
 
 from pointsman.engine.actions import WorkSpec
 from pointsman.engine.commands import Execute, Phase
@@ -63,6 +64,9 @@ class StagedRun:
 
     async def use(self, what: str, *, most: int | None = None) -> int | None:
         return self.uses.use(what, most=most)
+
+    def waiting_for_store(self) -> AbstractContextManager[None]:
+        return nullcontext()
 
     def tries_again(self, failure: Failure | None) -> None:
         """Nothing: a stage has no time limit."""

@@ -384,9 +384,10 @@ class EffectLedger:
         """Return the call with its secrets inserted, and the masks of all known secrets."""
         secrets, spec = self._world.secrets, self._spec
         written = spec.config.get("parameters")
-        found = await revealed(
-            call.arguments, spec.secrets, written, secrets, revision=self._run.revision, tool=call.name
-        )
+        with self._run.waiting_for_store():
+            found = await revealed(
+                call.arguments, spec.secrets, written, secrets, revision=self._run.revision, tool=call.name
+            )
         return msgspec.structs.replace(call, arguments=found.value) if found.guards else call, found.masks(secrets)
 
     async def _remember(self, call: ToolCall, tool: ToolSpec, number: int) -> ToolOutcome:

@@ -30,7 +30,8 @@ class HttpExecutor:
         if not isinstance(config, dict):
             raise EngineBug(f"an http step was given {command.input!r}")
         try:
-            found = await revealed(config, spec.secrets, spec.config, self._secrets, revision=run.revision)
+            with run.waiting_for_store():
+                found = await revealed(config, spec.secrets, spec.config, self._secrets, revision=run.revision)
         except PointsmanError as why:
             return work_failed(command, failure_of(why))
         masks = found.masks(self._secrets)

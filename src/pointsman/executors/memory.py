@@ -73,7 +73,7 @@ class MemoryExecutor:
             if changes(wish.operation):
                 result = await self._change(command, spec, run, wish)
             elif wish.operation == "get":
-                result = await self._get(command, wish)
+                result = await self._get(command, run, wish)
             elif wish.operation == "search":
                 return await self._search(command, wish, run)
             else:
@@ -101,14 +101,16 @@ class MemoryExecutor:
         # The id contains no attempt number: a retry must not repeat what may have been done. It contains the change: in
         # another attempt it may be a different one.
         same = fingerprint(change.scope, change.namespace, change.key, operation, change.value)
-        answer = await self._memory.change(change, once=ChangeId(run.execution, f"memory {command.step} {same}"))
+        with run.waiting_for_store():
+            answer = await self._memory.change(change, once=ChangeId(run.execution, f"memory {command.step} {same}"))
         if self._meaning is not None:
             self._meaning.changed(change.scope, change.namespace)
         return answer
 
-    async def _get(self, command: Execute, wish: MemoryRequest) -> Json:
+    async def _get(self, command: Execute, run: ExecutionPort, wish: MemoryRequest) -> Json:
         owner, now = wish.owner, self._clock.now()
-        value = await self._memory.get(owner.scope, owner.name, key_in(wish.namespace, wish.key), at=now)
+        with run.waiting_for_store():
+            value = await self._memory.get(owner.scope, owner.name, key_in(wish.namespace, wish.key), at=now)
         section = command.input.get("section")
         return value if not isinstance(section, str) else section_of(text_of(value), section)
 
@@ -124,7 +126,8 @@ class MemoryExecutor:
                 return work_failed(command, refusal)
             found = await self._meaning.search(*owner, text, limit=most, within=within, at=now)
         else:
-            found = Found(await self._memory.search(*owner, text, limit=most, within=within, at=now))
+            with run.waiting_for_store():
+                found = Found(await self._memory.search(*owner, text, limit=most, within=within, at=now))
         result: Json = [_found(stored, value, names_it=not wish.namespace) for stored, value in found.values]
         return WorkDone(
             step=command.step, attempt=command.attempt, result=result, warnings=found.warnings, usage=found.usage

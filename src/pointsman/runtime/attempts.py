@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Container, Generator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from hashlib import sha256
 from typing import Any, Final, Literal, NamedTuple
 
@@ -230,7 +231,7 @@ class LocalAttempt:
     async def _stored(self) -> None:
         """Store the recorded answers."""
         taken = self.take_unrecorded()
-        with self._world.deadlines.paused(self.lane):
+        with self.waiting_for_store():
             for attempt, number, value in taken:
                 await self._world.effects.record(self.execution, attempt, number, value)
 
@@ -256,8 +257,11 @@ class LocalAttempt:
 
     async def use(self, what: str, *, most: int | None = None) -> int | None:
         """Count a use, as `ExecutionPort.use` describes. Durable on return."""
-        with self._world.deadlines.paused(self.lane):
+        with self.waiting_for_store():
             return await self._uses.add(what, self.name, most)
+
+    def waiting_for_store(self) -> AbstractContextManager[None]:
+        return self._world.deadlines.paused(self.lane)
 
     def tries_again(self, failure: Failure | None) -> None:
         """Record the failure that a timeout of this attempt reports; None: forget it."""
