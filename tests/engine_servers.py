@@ -163,7 +163,7 @@ class RestateServer:
         ingress, admin, node = free_port(), free_port(), free_port()
         self.ingress = f"http://127.0.0.1:{ingress}"
         self.admin = f"http://127.0.0.1:{admin}"
-        self.url = f"restate://127.0.0.1:{ingress}?admin={admin}"
+        self.url = f"restate://127.0.0.1:{ingress}?admin={admin}&listen=127.0.0.1:{free_port()}"
         self._bound = {"INGRESS__": f"127.0.0.1:{ingress}", "ADMIN__": f"127.0.0.1:{admin}", "": f"127.0.0.1:{node}"}
 
     def command(self) -> list[str]:

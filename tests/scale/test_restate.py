@@ -14,13 +14,11 @@ import httpx2
 import pytest
 
 from pointsman.runtime import restate
-from pointsman.runtime.dispatched import EngineUnavailable
-from pointsman.runtime.engines import RuntimeAddressInvalid
+from pointsman.runtime.dispatched import EngineUnavailable, RuntimeAddressInvalid
 from pointsman.runtime.restate import RestateAddress, RestateEngine, restate_address
 from pointsman.values import ExecutionId
 from tests.engine_servers import EngineProcess
 from tests.patience import PATIENCE_S
-from tests.server.processes import free_port
 
 ONE = ExecutionId("exec-one")
 TWO = ExecutionId("exec-two")
@@ -62,10 +60,10 @@ async def calls(server: EngineProcess) -> set[str]:
 
 @asynccontextmanager
 async def working(
-    server: EngineProcess, driven: Driven, port: int = 0, *, executions: int = 10
+    server: EngineProcess, driven: Driven, *, executions: int = 10
 ) -> AsyncGenerator[RestateEngine, None]:
     """A worker that Restate reaches. It ends behind the block, whatever it drives."""
-    engine = await RestateEngine.connect(f"{server.url}&listen=127.0.0.1:{port or free_port()}")
+    engine = await RestateEngine.connect(server.url)
     stopping = asyncio.Event()
     work = asyncio.create_task(engine.work(driven, executions=executions, stopping=stopping))
     try:
@@ -144,13 +142,13 @@ async def test_work_goes_on_while_restate_is_killed_and_is_not_begun_again(resta
 
 
 async def test_a_worker_that_ends_gives_its_executions_to_another_one(restate_server: EngineProcess) -> None:
-    first, second, port = Driven(), Driven(), free_port()
+    first, second = Driven(), Driven()
     second.go_on.set()
-    async with working(restate_server, first, port) as engine:
+    async with working(restate_server, first) as engine:
         await wake(engine, ONE)
         await first.until(ONE, 1)
         first.due = [time.time()]  # It is released in the middle of its work.
-    async with working(restate_server, second, port):
+    async with working(restate_server, second):
         await second.until(ONE, 1)
 
 

@@ -1,6 +1,7 @@
 """Engines that place executions on workers, by the address that the setting `runtime` gives.
 
 temporal://HOST:PORT[/NAMESPACE]    `pointsman.runtime.temporal`, extra `temporal`
+restate://HOST:PORT                 `pointsman.runtime.restate`, extra `restate`; `restates://` for TLS
 """
 
 from __future__ import annotations
@@ -18,10 +19,15 @@ async def connect(address: str) -> Engine:
         host, port = parts.hostname or "", parts.port
     except ValueError:
         host, port, parts = "", None, urlsplit("")
+    if parts.scheme in ("restate", "restates") and host:
+        need("restate", "The runtime on Restate")
+        from pointsman.runtime.restate import RestateEngine  # Loads the SDK of the engine, and an HTTP server.
+
+        return await RestateEngine.connect(address)
     if parts.scheme != "temporal" or not host:
         raise BadRuntimeAddress(
             f"{address!r} is not the address of an engine",
-            hint="Use temporal://HOST:PORT or temporal://HOST:PORT/NAMESPACE (--runtime, `runtime` in the settings).",
+            hint="Use temporal://HOST:PORT[/NAMESPACE] or restate://HOST:PORT (--runtime, `runtime` in the settings).",
         )
     need("temporal", "The runtime on Temporal")
     from pointsman.runtime.temporal import TemporalEngine  # Loads the client of the engine.

@@ -13,7 +13,8 @@ The object knows when to drive its execution next, and nothing else: Restate sto
 - Restate repeats a failed call without end, at most every `RETRY_S_MAX`.
 - Each call has a connection of its own, so that any TCP balancer spreads the executions over the workers.
 
-All workers share one address (`address`): Restate ends a call on the address where it began.
+All workers share one address: Restate ends a call on the address where it began. The workers of one machine share a
+port; those of several machines are behind a balancer (`?address=`).
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
+import socket
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -37,8 +39,7 @@ from restate import InvocationRetryPolicy, ObjectContext, VirtualObject, app
 from restate.server import install_shutdown_hook
 
 from pointsman.errors import PointsmanError
-from pointsman.runtime.dispatched import EngineUnavailable
-from pointsman.runtime.engines import Drive, RuntimeAddressInvalid
+from pointsman.runtime.dispatched import Drive, EngineUnavailable, RuntimeAddressInvalid
 from pointsman.values import ExecutionId
 
 LOG: Final = logging.getLogger("pointsman.runtime")
@@ -102,6 +103,24 @@ def leave_signals() -> None:
         with suppress(NotImplementedError, RuntimeError, ValueError):  # no signals on this system or in this thread
             install_shutdown_hook(loop, lambda: None)  # It installs its handler once for each loop.
             loop.remove_signal_handler(signal.SIGTERM)
+
+
+def listening(place: str) -> int:
+    """Return the file descriptor of a socket at HOST:PORT. The workers of one machine share the port: the system
+    spreads the connections over them. Raises `RuntimeAddressInvalid` if the port cannot be used.
+    """
+    host, _, port = place.rpartition(":")
+    host = host.strip("[]")
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as found:
+        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if hasattr(socket, "SO_REUSEPORT"):
+            found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        try:
+            found.bind((host, int(port)))
+        except OSError as why:
+            message = f"this worker cannot listen on {place}: {why.strerror or why}"
+            raise RuntimeAddressInvalid(message, hint="Choose another port: ?listen=HOST:PORT.") from None
+        return found.detach()
 
 
 class SliceOutcome(TypedDict):
@@ -199,7 +218,7 @@ class RestateWorker:
     async def serve(self, stopping: asyncio.Event) -> None:
         """Serve until `stopping` is set and the running calls have ended."""
         config = Config()
-        config.bind = [self._address.listen]
+        config.bind = [f"fd://{listening(self._address.listen)}"]
         config.h2_max_concurrent_streams = 1
         config.graceful_timeout = config.shutdown_timeout = DRAINS_S
         config.errorlog = None
