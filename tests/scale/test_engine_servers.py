@@ -7,15 +7,6 @@ import pytest
 from tests.engine_servers import EngineProcess
 
 
-@pytest.fixture
-def engine_server(request: pytest.FixtureRequest) -> EngineProcess:
-    return request.getfixturevalue(request.param)
-
-
-both = pytest.mark.parametrize("engine_server", ["temporal_server", "restate_server"], indirect=True)
-
-
-@both
 @pytest.mark.scale
 def test_a_killed_engine_starts_again_with_its_data(engine_server: EngineProcess) -> None:
     engine_server.kill()
@@ -24,7 +15,6 @@ def test_a_killed_engine_starts_again_with_its_data(engine_server: EngineProcess
     assert engine_server.server.is_ready()
 
 
-@both
 @pytest.mark.scale
 def test_a_stopped_engine_does_not_answer_until_it_continues(engine_server: EngineProcess) -> None:
     engine_server.stop()

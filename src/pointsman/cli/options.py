@@ -66,7 +66,7 @@ runtime_option = click.option(
     metavar="URL",
     callback=not_empty,
     help="Address of the engine that decides which worker drives an execution: temporal://HOST:PORT[/NAMESPACE] "
-    "(default: the processes that open the store drive).",
+    "or restate://HOST:PORT (default: the processes that open the store drive).",
 )
 model_option = click.option(
     "--model",

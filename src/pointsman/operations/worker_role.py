@@ -47,7 +47,7 @@ async def working(
     if engine is None or not isinstance(ownership, DispatchedOwnership):
         raise NoEngine(
             "no engine dispatches executions to this worker",
-            hint="Name it: --runtime temporal://HOST:PORT, or `runtime` in the settings.",
+            hint="Name it: --runtime temporal://HOST:PORT or restate://HOST:PORT, or `runtime` in the settings.",
         )
 
     async def take_up(execution: ExecutionId) -> object:

@@ -1,4 +1,4 @@
-"""Executions placed by a real Temporal server, with the journal on a real PostgreSQL."""
+"""Executions placed by a real Temporal or Restate server, with the journal on a real PostgreSQL."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ async def front_and_worker(
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda one: one.__name__)
-async def test_an_execution_has_the_same_journal_when_temporal_places_it(
-    scenario: Scenario, postgres_url: str, temporal_server: EngineProcess
+async def test_an_execution_has_the_same_journal_when_an_engine_places_it(
+    scenario: Scenario, postgres_url: str, engine_server: EngineProcess
 ) -> None:
     work = Work()
-    async with front_and_worker(postgres_url, work, temporal_server) as (front, _):
+    async with front_and_worker(postgres_url, work, engine_server) as (front, _):
         await scenario(front, work)
         assert await journals(front) == await reference(scenario)

@@ -1,4 +1,4 @@
-"""`pointsman serve` and `pointsman worker` on a real Temporal and a real PostgreSQL: killed, stopped, and cut off."""
+"""`pointsman serve` and `pointsman worker` on a real engine and a real PostgreSQL: killed, stopped, and cut off."""
 
 from __future__ import annotations
 
@@ -79,6 +79,9 @@ class Installation:
         (pid, _), *_ = Counter(call.process for call in self.calls).most_common(1)
         return next(one for one in self.workers if one.process is not None and one.process.pid == pid)
 
+    async def have_begun(self, executions: list[str]) -> bool:
+        return {call.execution for call in self.calls} >= {*executions}
+
     async def until_calls(self, number: int) -> None:
         async def reached() -> bool:
             return len(self.calls) >= number
@@ -115,9 +118,9 @@ def check_calls(one: Installation, executions: int, in_flight: set[str] | None =
 
 
 async def test_a_killed_worker_repeats_only_the_calls_in_flight(
-    postgres_url: str, temporal_server: EngineProcess, tmp_path: Path
+    postgres_url: str, engine_server: EngineProcess, tmp_path: Path
 ) -> None:
-    async with installation(postgres_url, temporal_server, tmp_path, workers=3) as (one, _):
+    async with installation(postgres_url, engine_server, tmp_path, workers=3) as (one, _):
         started = [await one.start("short") for _ in range(STARTED)]
         await one.until_calls(STARTED * 3)
         lost = one.busiest()
@@ -131,9 +134,9 @@ async def test_a_killed_worker_repeats_only_the_calls_in_flight(
 
 
 async def test_a_stopped_worker_hands_its_executions_over_without_a_lost_step(
-    postgres_url: str, temporal_server: EngineProcess, tmp_path: Path
+    postgres_url: str, engine_server: EngineProcess, tmp_path: Path
 ) -> None:
-    async with installation(postgres_url, temporal_server, tmp_path, workers=2) as (one, _):
+    async with installation(postgres_url, engine_server, tmp_path, workers=2) as (one, _):
         started = [await one.start("short") for _ in range(STARTED)]
         await one.until_calls(STARTED * 3)
         assert await one.busiest().stop(signal.SIGTERM) == 0
@@ -142,24 +145,24 @@ async def test_a_stopped_worker_hands_its_executions_over_without_a_lost_step(
 
 
 async def test_executions_go_on_while_the_engine_is_away_and_new_ones_run_when_it_is_back(
-    postgres_url: str, temporal_server: EngineProcess, tmp_path: Path
+    postgres_url: str, engine_server: EngineProcess, tmp_path: Path
 ) -> None:
-    async with installation(postgres_url, temporal_server, tmp_path, workers=2) as (one, _):
+    async with installation(postgres_url, engine_server, tmp_path, workers=2) as (one, _):
         started = [await one.start("short") for _ in range(3)]
-        await one.until_calls(6)
-        temporal_server.kill()
+        await until(lambda: one.have_begun(started))
+        engine_server.kill()
         later = [await one.start("short") for _ in range(3)]
         await one.completed(started)
         assert not {call.execution for call in one.calls} & {*later}
-        temporal_server.start()
+        engine_server.start()
         await one.completed(later)
         check_calls(one, 6)
 
 
 async def test_an_execution_waits_for_a_worker_with_the_tool_that_it_needs(
-    postgres_url: str, temporal_server: EngineProcess, tmp_path: Path
+    postgres_url: str, engine_server: EngineProcess, tmp_path: Path
 ) -> None:
-    async with installation(postgres_url, temporal_server, tmp_path, workers=0) as (one, stack):
+    async with installation(postgres_url, engine_server, tmp_path, workers=0) as (one, stack):
         poor = await one.add(stack, "worker", charges=False)
         execution = await one.start("short")
 
