@@ -62,6 +62,8 @@ REGISTER_S: Final = 2.0
 """Delay between attempts to register while Restate is away."""
 DRAINS_S: Final = 86_400.0
 """The caller ends the running calls of a worker that stops."""
+SENT_S: Final = 5.0
+"""How long a worker waits that has stopped until Restate has closed its connections: Restate repeats what it misses."""
 FORM: Final = "Use restate://HOST:PORT, with ?admin=PORT&listen=HOST:PORT&address=URL where the defaults do not fit."
 
 
@@ -223,13 +225,26 @@ class RestateWorker:
         config.graceful_timeout = config.shutdown_timeout = DRAINS_S
         config.errorlog = None
         config.include_server_header = False
+        ended, calls = stopping.wait, self._limited
+        serving = asyncio.create_task(hypercorn.serve(calls, config, shutdown_trigger=ended))  # pyright: ignore[reportUnknownMemberType] - dict of WSGI
         registering = asyncio.create_task(self._register())
-        ended = stopping.wait
         try:
-            await hypercorn.serve(self._limited, config, shutdown_trigger=ended)  # pyright: ignore[reportUnknownMemberType] - dict of WSGI
+            await self._until_drained(serving, stopping)
         finally:
-            registering.cancel()
-            await asyncio.gather(registering, return_exceptions=True)
+            for task in (serving, registering):
+                task.cancel()
+            await asyncio.gather(serving, registering, return_exceptions=True)
+
+    async def _until_drained(self, serving: asyncio.Task[None], stopping: asyncio.Event) -> None:
+        """Return when the worker has stopped, and Restate has the results of its calls."""
+        stopped = asyncio.create_task(stopping.wait())
+        await asyncio.wait({serving, stopped}, return_when=asyncio.FIRST_COMPLETED)
+        stopped.cancel()
+        while self._driven:
+            await asyncio.wait([*self._driven.values()])
+        await asyncio.wait({serving}, timeout=SENT_S)
+        if serving.done():
+            serving.result()
 
     async def _register(self) -> None:
         while True:
