@@ -14,7 +14,7 @@ import httpx2
 import pytest
 
 from pointsman.runtime import restate
-from pointsman.runtime.dispatched import EngineUnavailable, RuntimeAddressInvalid
+from pointsman.runtime.dispatched import BadRuntimeAddress, EngineUnreachable
 from pointsman.runtime.restate import RestateAddress, RestateEngine, restate_address
 from pointsman.values import ExecutionId
 from tests.engine_servers import EngineProcess
@@ -81,7 +81,7 @@ async def wake(engine: RestateEngine, execution: ExecutionId, due: float = 0.0) 
         while True:
             try:
                 return await engine.wake(execution, due)
-            except EngineUnavailable:
+            except EngineUnreachable:
                 await asyncio.sleep(0.05)
 
 
@@ -133,7 +133,7 @@ async def test_work_goes_on_while_restate_is_killed_and_is_not_begun_again(resta
         await wake(engine, ONE)
         await driven.until(ONE, 1)
         restate_server.kill()
-        with pytest.raises(EngineUnavailable, match="no Restate server"):
+        with pytest.raises(EngineUnreachable, match="no Restate server"):
             await engine.wake(ONE, 0.0)
         await asyncio.to_thread(restate_server.start)
         await wake(engine, TWO)
@@ -168,7 +168,7 @@ async def test_a_worker_takes_no_more_executions_than_it_may(restate_server: Eng
 
 async def test_a_server_that_cannot_be_reached_is_named(restate_server: EngineProcess) -> None:
     restate_server.kill()
-    with pytest.raises(EngineUnavailable, match="no Restate server can be used at http://127"):
+    with pytest.raises(EngineUnreachable, match="no Restate server can be used at http://127"):
         await RestateEngine.connect(restate_server.url)
 
 
@@ -201,5 +201,5 @@ def test_an_address_names_the_ports_of_the_server_and_the_workers(url: str, addr
 
 @pytest.mark.parametrize("url", ["restate://", "restate://one?more=2", "http://one:1", "restate://one?listen=two"])
 def test_addresses_that_cannot_be_read_are_refused(url: str) -> None:
-    with pytest.raises(RuntimeAddressInvalid, match="not the address"):
+    with pytest.raises(BadRuntimeAddress, match="not the address"):
         restate_address(url)

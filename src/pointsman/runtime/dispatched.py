@@ -63,12 +63,6 @@ class BadRuntimeAddress(OperatorError):
     code = "bad-runtime-address"
 
 
-class RuntimeAddressInvalid(OperatorError):
-    """The setting `runtime` is not the address of an engine."""
-
-    code = "runtime-address-invalid"
-
-
 class Placement(Protocol):
     """An engine that dispatches executions to workers."""
 

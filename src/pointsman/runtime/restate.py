@@ -39,7 +39,7 @@ from restate import InvocationRetryPolicy, ObjectContext, VirtualObject, app
 from restate.server import install_shutdown_hook
 
 from pointsman.errors import PointsmanError
-from pointsman.runtime.dispatched import Drive, EngineUnavailable, RuntimeAddressInvalid
+from pointsman.runtime.dispatched import BadRuntimeAddress, Drive, EngineUnreachable
 from pointsman.values import ExecutionId
 
 LOG: Final = logging.getLogger("pointsman.runtime")
@@ -83,7 +83,7 @@ class RestateAddress(NamedTuple):
 def restate_address(url: str) -> RestateAddress:
     """Read `restate://HOST:PORT?admin=PORT&listen=HOST:PORT&address=URL` (`restates://` for TLS).
 
-    Raises `RuntimeAddressInvalid`.
+    Raises `BadRuntimeAddress`.
     """
     parts = urlsplit(url)
     options = dict(parse_qsl(parts.query, keep_blank_values=True))
@@ -92,7 +92,7 @@ def restate_address(url: str) -> RestateAddress:
     workers = options.pop("address", f"http://{listen}")
     listens_at_port = listen.rpartition(":")[2].isdecimal()
     if scheme is None or not parts.hostname or options or not admin.isdecimal() or not listens_at_port:
-        raise RuntimeAddressInvalid(f"{url!r} is not the address of a Restate server", hint=FORM)
+        raise BadRuntimeAddress(f"{url!r} is not the address of a Restate server", hint=FORM)
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     ingress = f"{scheme}://{host}:{parts.port or INGRESS_PORT}"
     return RestateAddress(ingress, f"{scheme}://{host}:{admin}", listen, workers)
@@ -109,7 +109,7 @@ def leave_signals() -> None:
 
 def listening(place: str) -> int:
     """Return the file descriptor of a socket at HOST:PORT. The workers of one machine share the port: the system
-    spreads the connections over them. Raises `RuntimeAddressInvalid` if the port cannot be used.
+    spreads the connections over them. Raises `BadRuntimeAddress` if the port cannot be used.
     """
     host, _, port = place.rpartition(":")
     host = host.strip("[]")
@@ -121,7 +121,7 @@ def listening(place: str) -> int:
             found.bind((host, int(port)))
         except OSError as why:
             message = f"this worker cannot listen on {place}: {why.strerror or why}"
-            raise RuntimeAddressInvalid(message, hint="Choose another port: ?listen=HOST:PORT.") from None
+            raise BadRuntimeAddress(message, hint="Choose another port: ?listen=HOST:PORT.") from None
         return found.detach()
 
 
@@ -152,12 +152,12 @@ class RestateEngine:
 
     @classmethod
     async def connect(cls, url: str) -> Self:
-        """Connect to a server. Raises `RuntimeAddressInvalid`, `EngineUnavailable`."""
+        """Connect to a server. Raises `BadRuntimeAddress`, `EngineUnreachable`."""
         engine = cls(restate_address(url))
         leave_signals()
         try:
             await engine.request("GET", f"{engine._address.ingress}/restate/health")
-        except EngineUnavailable:
+        except EngineUnreachable:
             await engine.close()
             raise
         return engine
@@ -172,20 +172,20 @@ class RestateEngine:
         await RestateWorker(self, self._address, drive, executions=executions).serve(stopping)
 
     async def register(self) -> None:
-        """Let Restate call the workers at their address. Raises `EngineUnavailable`, also if it cannot call them."""
+        """Let Restate call the workers at their address. Raises `EngineUnreachable`, also if it cannot call them."""
         await self.request("POST", f"{self._address.admin}/deployments", {"uri": self._address.workers, "force": True})
 
     async def request(self, method: str, place: str, body: Mapping[str, object] | None = None) -> None:
-        """Send a request. Raises `EngineUnavailable` if it does not succeed."""
+        """Send a request. Raises `EngineUnreachable` if it does not succeed."""
         hint = "Start it (`restate-server`), or correct the address (--runtime, `runtime` in the settings)."
         try:
             answer = await self._http.request(method, place, json=body)
         except httpx2.HTTPError as why:
             reason = str(why) or type(why).__name__
-            raise EngineUnavailable(f"no Restate server can be used at {place}: {reason}", hint=hint) from None
+            raise EngineUnreachable(f"no Restate server can be used at {place}: {reason}", hint=hint) from None
         if not answer.is_success:
             refused = f"the Restate server refused {method} {place} with {answer.status_code}: {answer.text[:200]}"
-            raise EngineUnavailable(refused, hint="It needs a registered worker: `pointsman worker --runtime …`.")
+            raise EngineUnreachable(refused, hint="It needs a registered worker: `pointsman worker --runtime …`.")
 
     async def close(self) -> None:
         await self._http.aclose()
@@ -250,7 +250,7 @@ class RestateWorker:
         while True:
             try:
                 await self._engine.register()
-            except EngineUnavailable as why:
+            except EngineUnreachable as why:
                 LOG.warning("this worker is not registered: [%s] %s", why.code, why)
                 await asyncio.sleep(REGISTER_S)
             else:
