@@ -568,6 +568,27 @@ async def test_a_request_for_a_deleted_execution_is_refused(charges: Charges, lo
             await asyncio.wait_for(request, PATIENCE_S)
 
 
+async def test_a_request_that_is_posted_after_the_deletion_of_its_execution_is_refused(
+    charges: Charges, looks: Looks, postgres_url: str
+) -> None:
+    async with two(charges, postgres_url) as (first, second):
+        execution = await first.start(GATED)
+        await execution.settled()
+        await second.store.removal.remove(execution.id, at=await second.store.journal.last(execution.id))
+        request = asyncio.create_task(ownership_of(second).wake(execution.id, EventReceived(name="news")))
+        with pytest.raises(UnknownExecution):
+            await asyncio.wait_for(request, PATIENCE_S)
+
+
+async def test_an_execution_whose_first_row_is_not_stored_is_not_lost(charges: Charges, postgres_url: str) -> None:
+    """The beat may look for lost claims between the claim and the first row."""
+    async with two(charges, postgres_url) as (first, _):
+        assert first.store.claims is not None
+        begins = ExecutionId("begins")
+        assert await first.runtime.ownership.claim(begins, begins=True) is not None
+        assert await first.store.claims.lost() == []
+
+
 def test_every_error_can_be_sent_as_a_refusal() -> None:
     known, waiting = set[str](), [PointsmanError]
     while waiting:

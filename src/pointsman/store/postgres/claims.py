@@ -51,9 +51,10 @@ RELEASE: Final = """
     WHERE s.execution = g.id RETURNING s.execution
 """
 LOST: Final = """
-    SELECT g.id FROM unnest(%b::text[], %b::int8[]) AS g (id, token)
-    WHERE NOT EXISTS (SELECT FROM executions AS e WHERE e.id = g.id AND e.token = g.token AND e.owner = %b::int8)
+    SELECT g.id FROM unnest(%b::text[], %b::int8[]) AS g (id, token) LEFT JOIN executions AS e USING (id)
+    WHERE (e.token, e.owner) IS DISTINCT FROM (g.token, %b::int8) AND (e.id IS NOT NULL OR g.token > 1)
 """
+"""An execution that begins has token 1 before its first row is stored: it is not lost."""
 OWNER: Final = "SELECT r.no, r.name FROM executions AS e JOIN runtimes AS r ON r.no = e.owner WHERE e.id = %b::text"
 ORPHANS: Final = f"""
     SELECT id FROM (
@@ -79,11 +80,13 @@ ANSWER: Final = f"""
 """
 OUTCOMES: Final = """
     SELECT g.no, m.seq, m.refusal FROM unnest(%b::int8[]) AS g (no) LEFT JOIN mailbox AS m USING (no)
-    WHERE m.no IS NULL OR m.seq IS NOT NULL
+    WHERE m.seq IS NOT NULL OR NOT EXISTS (SELECT FROM executions AS e WHERE e.id = m.execution)
 """
+"""A report about an execution that was deleted, before or after it was posted, has no outcome."""
 FORGET: Final = """
     WITH silent AS (DELETE FROM runtimes WHERE beat < clock_timestamp() - interval '1 day')
-    DELETE FROM mailbox WHERE seq IS NOT NULL AND sent < clock_timestamp() - interval '1 day' RETURNING no
+    DELETE FROM mailbox AS m WHERE sent < clock_timestamp() - interval '1 day'
+        AND (seq IS NOT NULL OR NOT EXISTS (SELECT FROM executions AS e WHERE e.id = m.execution)) RETURNING no
 """
 AGAIN_S: Final = 0.5
 
