@@ -159,6 +159,7 @@ async def test_executions_go_on_while_the_engine_is_away_and_new_ones_run_when_i
         check_calls(one, 6)
 
 
+@pytest.mark.scale("full")  # A worker is asked again after a minute.
 async def test_an_execution_waits_for_a_worker_with_the_tool_that_it_needs(
     postgres_url: str, engine_server: EngineProcess, tmp_path: Path
 ) -> None:
