@@ -81,7 +81,7 @@ def loaded(store: str | None = None, *, delays: bool | None = None, runtime: str
     settings = load_settings(flags={"store": store, "delays": delays, "runtime": runtime})
     modules = (*settings.tool_modules, *output_mode().tool_modules)
     if modules and "" not in sys.path:
-        sys.path.insert(0, "")  # As `python -m` does: modules of tools may lie in the working directory.
+        sys.path.append("")  # Modules of tools may lie in the working directory. Last: a file hides no other module.
     return settings.model_copy(update={"tool_modules": modules})
 
 

@@ -68,8 +68,10 @@ class OutputMode:
 
 
 def output_mode() -> OutputMode:
-    """Return the output mode of the running command."""
-    return cast(OutputMode, click.get_current_context().find_root().obj)
+    """Return the output mode of the running command; the default one while a shell completes a command line."""
+    context = click.get_current_context(silent=True)
+    mode = None if context is None else context.find_root().obj
+    return mode if isinstance(mode, OutputMode) else OutputMode()
 
 
 def run_guarded(arguments: Sequence[str]) -> int:
