@@ -148,7 +148,7 @@ class DispatchedOwnership:
         self._wake = asyncio.Event()
         self._sender: asyncio.Task[None] | None = None
         self._woken: dict[ExecutionId, float] = {}
-        """When the leader woke executions last."""
+        """When the leader woke executions last, in the order of time."""
         self._is_away = False
         """Whether the last wake-up failed, so that an outage of the engine is logged once."""
 
@@ -196,7 +196,10 @@ class DispatchedOwnership:
         now = time.monotonic()
         if execution in self._driven or now - self._woken.get(execution, -WOKEN_S) < WOKEN_S:
             return False
-        self._woken = {one: at for one, at in self._woken.items() if now - at < WOKEN_S} | {execution: now}
+        self._woken.pop(execution, None)
+        self._woken[execution] = now
+        while now - self._woken[oldest := next(iter(self._woken))] >= WOKEN_S:
+            del self._woken[oldest]
         self._send_wake(execution, self._runtime.clock.now())
         return False
 
