@@ -905,7 +905,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Look ahead
+         * List the next times of a schedule
          * @description The next due times, even if the schedule is paused.
          */
         get: operations["triggers_times"];
@@ -1876,7 +1876,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Say something
+         * Send a message
          * @description Start the next turn of this execution's conversation, as a new execution.
          */
         post: operations["executions_say"];

@@ -174,7 +174,7 @@ async def steer(session: CallerSession, request: Request, eid: Eid, body: SteerB
         body=True,
     ),
     status_code=202,
-    summary="Say something",
+    summary="Send a message",
 )
 async def say(session: CallerSession, eid: Eid, body: MessageBody, key: Key = None) -> Response:
     """Start the next turn of this execution's conversation, as a new execution."""

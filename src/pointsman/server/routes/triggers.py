@@ -375,7 +375,7 @@ async def tried(session: CallerSession, body: TimingBody, count: Count = 5) -> R
     "/api/schedules/{sid:path}/times",
     verb=ScheduleVerbs.next_times,
     responses=answers(DueTimes, "no-such-schedule"),
-    summary="Look ahead",
+    summary="List the next times of a schedule",
 )
 async def times(session: CallerSession, sid: ScheduleId, count: Count = 5) -> Response:
     """The next due times, even if the schedule is paused."""
