@@ -267,6 +267,7 @@ class Http1Transport(httpx2.AsyncBaseTransport):
         for one in [*self._open]:
             one.close()
         self._open.clear()
+        await asyncio.sleep(0)  # The loop closes aborted sockets in its next turn, which may be the last one.
 
     async def _take_turn(self, limit_s: float | None) -> None:
         if not self._free.locked():
