@@ -65,7 +65,7 @@ PAGES: Final = frozenset(
 )
 """First path segments of pages. Any other path that is neither a file nor an operation gets a 404: a problem document
 for programs, the page of the app for browsers."""
-PROGRAMS: Final = frozenset({"api", "v1", "mcp", "assets", "docs"})
+PROGRAMS: Final = frozenset({"api", "v1", "mcp", "assets"})
 """First path segments that get no 404 page, only a problem document."""
 TYPES: Final = {
     ".js": "text/javascript; charset=utf-8",
