@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 import pytest
 
 from tests.cli import flows
@@ -142,3 +145,14 @@ def test_built_in_workflows_are_listed_run_and_cloned(prompt: Prompt) -> None:
     assert [one["id"] for one in prompt("schedules", "list", "--json").json["schedules"]] == ["iterate"]
     misspelt = prompt("run", "builtin:iterat")
     assert (misspelt.code, "Did you mean 'builtin:iterate'?" in misspelt.err) == (2, True)
+
+
+def test_a_module_of_tools_that_cannot_be_used_is_reported_by_the_command(
+    prompt: Prompt, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path)])
+    (tmp_path / "no_tools_here.py").write_text("def charge(): ...\n", "utf-8")
+    for module, why in (("no_tools_here", "has no tools"), ("no_such_module_here", "cannot be imported")):
+        ended = prompt("run", written("chain.yaml", flows.CHAIN), "--tools", module)
+        assert f"warning: the module {module!r}" in ended.err
+        assert why in ended.err

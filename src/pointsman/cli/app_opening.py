@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import sys
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Iterable, Sequence
@@ -52,6 +53,9 @@ def installation(
         from pointsman.authoring.tools import offer_verbs  # Imported late: rarely enabled.
 
         offer_verbs(app.tools, lambda: app.context, settings.authoring)
+    if "_POINTSMAN_COMPLETE" not in os.environ:  # No warning may disturb a command line that a shell completes.
+        for why in app.tools.broken_modules:
+            click.echo(f"warning: {why}\n  → {why.hint}", err=True)
     return app
 
 
