@@ -1,5 +1,7 @@
-import { readFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { brotliCompressSync, constants, gzipSync } from "node:zlib";
 import tailwindcss from "@tailwindcss/vite";
 import react from "@vitejs/plugin-react";
 import type { Plugin } from "vite";
@@ -23,8 +25,28 @@ function swaggerUiLicences(): Plugin {
   };
 }
 
+/** Write each text file also compressed, so that the server need not compress it for each client. */
+function compressedCopies(): Plugin {
+  return {
+    name: "compressed-copies",
+    apply: "build",
+    writeBundle({ dir = "" }, bundle) {
+      for (const name of Object.keys(bundle).filter((one) => /\.(js|css|html|svg|txt)$/.test(one))) {
+        const content = readFileSync(join(dir, name));
+        if (content.length < 1024) continue;
+        const quality = { [constants.BROTLI_PARAM_QUALITY]: constants.BROTLI_MAX_QUALITY };
+        writeFileSync(join(dir, `${name}.br`), brotliCompressSync(content, { params: quality }));
+        writeFileSync(join(dir, `${name}.gz`), gzipSync(content, { level: 9 }));
+      }
+    },
+  };
+}
+
+/** Modules of at least this many pages and dialogs are in common files. */
+const PAGES_SHARING = 12;
+
 export default defineConfig({
-  plugins: [react(), tailwindcss(), swaggerUiLicences()],
+  plugins: [react(), tailwindcss(), swaggerUiLicences(), compressedCopies()],
   resolve: {
     alias: {
       "@": file("src"),
@@ -38,7 +60,19 @@ export default defineConfig({
     emptyOutDir: true,
     target: "es2022",
     chunkSizeWarningLimit: 2000,
-    rolldownOptions: { input: { app: file("index.html"), api: file("api.html") } },
+    rolldownOptions: {
+      input: { app: file("index.html"), api: file("api.html") },
+      // What many pages share comes in two files; a request for each small module would cost more than its content.
+      output: {
+        codeSplitting: {
+          includeDependenciesRecursively: false,
+          groups: [
+            { name: "libraries", test: /[\\/]node_modules[\\/]/, minShareCount: PAGES_SHARING },
+            { name: "shared", test: /[\\/]src[\\/].*\.tsx?$/, minShareCount: PAGES_SHARING },
+          ],
+        },
+      },
+    },
   },
   worker: { format: "es" },
   server: { proxy: { "/api": "http://127.0.0.1:8000" } },

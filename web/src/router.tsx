@@ -12,6 +12,7 @@ import { PageFailed } from "./components/PageFailed";
 import { Shell } from "./components/Shell";
 import type { AuditSearch } from "./features/audit/AuditPage";
 import type { ExecutionSearch } from "./features/execution/filters";
+import type { TemplateSearch } from "./features/templates/templates";
 import type { UsageSearch } from "./features/usage/UsagePage";
 import { DIMENSIONS, MEASURES, RANGES } from "./features/usage/usage";
 import { type CatalogueSearch, SORTS } from "./features/workflows/catalogue";
@@ -79,6 +80,11 @@ const compare = createRoute({
   })),
   component: page(() => import("./features/execution/ComparePage"), "ComparePage"),
 });
+const answer = createRoute({
+  getParentRoute: () => root,
+  path: "/answer",
+  component: page(() => import("./features/inbox/AnswerPage"), "AnswerPage"),
+});
 const inbox = createRoute({
   getParentRoute: () => root,
   path: "/inbox",
@@ -93,6 +99,32 @@ const agent = createRoute({
   getParentRoute: () => root,
   path: "/agents/$name",
   component: page(() => import("./features/agents/AgentPage"), "AgentPage"),
+});
+const templates = createRoute({
+  getParentRoute: () => root,
+  path: "/templates",
+  validateSearch: parseSearch((search): TemplateSearch => ({ ...searchTextOf(search), ...textsOf(search, "tag") })),
+  component: page(() => import("./features/templates/TemplatesPage"), "TemplatesPage"),
+});
+const template = createRoute({
+  getParentRoute: () => root,
+  path: "/templates/$id",
+  component: page(() => import("./features/templates/TemplatePage"), "TemplatePage"),
+});
+const evaluations = createRoute({
+  getParentRoute: () => root,
+  path: "/evaluations",
+  component: page(() => import("./features/evaluations/EvaluationsPage"), "EvaluationsPage"),
+});
+const evaluationsOf = createRoute({
+  getParentRoute: () => root,
+  path: "/evaluations/$name",
+  component: page(() => import("./features/evaluations/DatasetPage"), "DatasetPage"),
+});
+const evaluation = createRoute({
+  getParentRoute: () => root,
+  path: "/evaluations/$name/$run",
+  component: page(() => import("./features/evaluations/RunPage"), "RunPage"),
 });
 const tools = createRoute({
   getParentRoute: () => root,
@@ -140,6 +172,26 @@ const notifications = createRoute({
   component: page(() => import("./features/notifications/NotificationsPage"), "NotificationsPage"),
 });
 
+const publishing = createRoute({
+  getParentRoute: () => root,
+  path: "/workflows/$id/publish",
+  component: page(() => import("./features/publish/PublishPage"), "PublishPage"),
+});
+const publishedForm = createRoute({
+  getParentRoute: () => root,
+  path: "/form/$token",
+  component: page(() => import("./features/publish/FormPage"), "FormPage"),
+});
+const framedForm = createRoute({
+  getParentRoute: () => root,
+  path: "/embed/$token",
+  component: page(() => import("./features/publish/FormPage"), "FormPage"),
+});
+const connected = createRoute({
+  getParentRoute: () => root,
+  path: "/connected/$name",
+  component: page(() => import("./features/access/ConnectedPage"), "ConnectedPage"),
+});
 const keys = createRoute({
   getParentRoute: () => root,
   path: "/keys",
@@ -194,6 +246,10 @@ const chatIn = createRoute({ getParentRoute: () => root, path: "/chat/$workflow/
 const tree = root.addChildren([
   keys,
   people,
+  publishing,
+  publishedForm,
+  framedForm,
+  connected,
   secrets,
   settings,
   audit,
@@ -203,12 +259,18 @@ const tree = root.addChildren([
   chatIn,
   start,
   login,
+  answer,
   workflows,
   workflow,
   executions,
   execution,
   compare,
   inbox,
+  templates,
+  template,
+  evaluations,
+  evaluationsOf,
+  evaluation,
   tools,
   tool,
   models,

@@ -153,6 +153,7 @@ export interface Call extends Partial<ToolCall> {
   model?: string;
   text?: string;
   usage?: Usage;
+  tookMs?: number;
   calls?: ToolCall[];
 }
 

@@ -147,6 +147,48 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/answer-links/answer": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Answer a gate by a link
+         * @description Answer the gate of a link as its recipient, once. Requires no key.
+         *
+         *     The answer is stored durably before this operation returns. The same answer again has no further effect.
+         */
+        post: operations["notifications_answer_by_link"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/answer-links/read": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Read the gate of an answer link
+         * @description The gate that a link of a notification opens, with its data and form. Requires no key; changes nothing.
+         */
+        post: operations["notifications_read_link"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/audit": {
         parameters: {
             query?: never;
@@ -198,7 +240,7 @@ export interface paths {
          * Check the audit log
          * @description Whether each row is unchanged and follows the row that it was written after. Reads the whole log.
          */
-        get: operations["access_audit_state"];
+        get: operations["access_read_audit_state"];
         put?: never;
         post?: never;
         delete?: never;
@@ -222,7 +264,7 @@ export interface paths {
          *
          *     It contains hashes of keys and the inputs of executions: protect it as you protect the store.
          */
-        post: operations["operations_back_up"];
+        post: operations["operations_create_backup"];
         delete?: never;
         options?: never;
         head?: never;
@@ -242,7 +284,7 @@ export interface paths {
          *     usage by executions. A budget applies to each execution separately. `GET /api/models/keys` has the daily limits of
          *     API keys.
          */
-        get: operations["operations_spendable"];
+        get: operations["operations_list_budgets"];
         put?: never;
         post?: never;
         delete?: never;
@@ -265,7 +307,135 @@ export interface paths {
          *     conversational ones, and those with one required field. With `search`, only workflows with all these words in id,
          *     name, description or tags.
          */
-        get: operations["sessions_speaking"];
+        get: operations["sessions_list_chat_workflows"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/datasets": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List datasets
+         * @description The datasets of the workflows that the caller may see, without their cases.
+         */
+        get: operations["evaluations_datasets"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/datasets/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a dataset
+         * @description A dataset with all its cases.
+         */
+        get: operations["evaluations_dataset"];
+        /**
+         * Save a dataset
+         * @description Add a dataset, or replace one with this id.
+         */
+        put: operations["evaluations_save"];
+        post?: never;
+        /**
+         * Delete a dataset
+         * @description Delete a dataset with its cases. Its runs stay.
+         */
+        delete: operations["evaluations_delete"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/datasets/{name}/cases": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Add a case
+         * @description Append the input of an execution as a case that expects its output.
+         */
+        post: operations["evaluations_add"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/datasets/{name}/evaluate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Evaluate a workflow
+         * @description Start a run over all cases of a dataset. The run is an execution with a child execution for each case.
+         */
+        post: operations["evaluations_evaluate"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/evaluations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List evaluation runs
+         * @description The latest evaluation runs, newest first, with the mean of each score.
+         */
+        get: operations["evaluations_runs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/evaluations/{eid}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read an evaluation run
+         * @description A run with the scores of each case; they are there when the run has completed.
+         */
+        get: operations["evaluations_run"];
         put?: never;
         post?: never;
         delete?: never;
@@ -386,7 +556,7 @@ export interface paths {
          * List the ways to log in
          * @description Whether a login is required, and whether an identity provider is configured. Requires no key.
          */
-        get: operations["access_ways"];
+        get: operations["access_list_login_methods"];
         put?: never;
         /**
          * Log in
@@ -415,7 +585,7 @@ export interface paths {
          *
          *     The provider redirects it to `/api/login/oidc/callback`.
          */
-        get: operations["access_visit_provider"];
+        get: operations["access_begin_oidc_login"];
         put?: never;
         post?: never;
         delete?: never;
@@ -437,7 +607,7 @@ export interface paths {
          *
          *     Otherwise the login page shows the error.
          */
-        get: operations["access_come_back"];
+        get: operations["access_finish_oidc_login"];
         put?: never;
         post?: never;
         delete?: never;
@@ -459,7 +629,7 @@ export interface paths {
          *
          *     With `search`, only logins with all these words in the name or in the browser's `User-Agent`.
          */
-        get: operations["access_logins"];
+        get: operations["access_list_logins"];
         put?: never;
         post?: never;
         /**
@@ -593,7 +763,7 @@ export interface paths {
          * Restore an earlier value
          * @description Write the value again, with its original time to live; the present value becomes an earlier one.
          */
-        post: operations["memory_put_back"];
+        post: operations["memory_restore"];
         delete?: never;
         options?: never;
         head?: never;
@@ -622,7 +792,7 @@ export interface paths {
          * Delete a value
          * @description Delete the value of one key, with its history.
          */
-        delete: operations["memory_forget"];
+        delete: operations["memory_delete"];
         options?: never;
         head?: never;
         patch?: never;
@@ -641,6 +811,26 @@ export interface paths {
          */
         get: operations["tools_models"];
         put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/models/default": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Choose the default model
+         * @description Use a model for agents that name none. A model that the settings or the command name has precedence.
+         */
+        put: operations["tools_choose_default"];
         post?: never;
         delete?: never;
         options?: never;
@@ -670,6 +860,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/models/kinds": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List kinds of model providers
+         * @description The kinds of providers that can be connected, with what each requires and its known models.
+         */
+        get: operations["tools_kinds"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/models/ping": {
         parameters: {
             query?: never;
@@ -685,6 +895,33 @@ export interface paths {
          */
         post: operations["tools_ping"];
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/models/providers/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Connect a model provider
+         * @description Test the provider, then store it, with its key encrypted. The next call of a model uses it.
+         *
+         *     A provider that the settings or the environment configure cannot be replaced. `saved` is false, and nothing is
+         *     changed, if the model did not answer.
+         */
+        put: operations["tools_connect"];
+        post?: never;
+        /**
+         * Disconnect a model provider
+         * @description Delete a connected provider and its key. A default model of this provider is no longer one.
+         */
+        delete: operations["tools_disconnect"];
         options?: never;
         head?: never;
         patch?: never;
@@ -730,6 +967,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/notifications/revoke-links": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Revoke answer links
+         * @description Make all answer links that were sent invalid. Notices that are sent from now on contain valid ones.
+         */
+        post: operations["notifications_revoke_links"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/people": {
         parameters: {
             query?: never;
@@ -743,6 +1000,67 @@ export interface paths {
          *     are logged in. With `search`, only people with all these words in name or groups.
          */
         get: operations["access_list_people"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/published/{token}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a published form
+         * @description Texts and input fields of a published workflow. Requires no key, unless the publisher requires a login.
+         */
+        get: operations["publications_read_form"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/published/{token}/runs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Start a published workflow
+         * @description Start an execution, which belongs to the publisher. At most ten per minute from one network address.
+         */
+        post: operations["publications_start"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/published/{token}/runs/{run}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a run of a published workflow
+         * @description Status of a run, and its output once it has completed, if the publisher shows it. Requires the name from its
+         *     start.
+         */
+        get: operations["publications_read_run"];
         put?: never;
         post?: never;
         delete?: never;
@@ -786,13 +1104,13 @@ export interface paths {
          *
          *     With `search`, only schedules with all these words in the id, or in the id or name of the workflow.
          */
-        get: operations["triggers_schedules"];
+        get: operations["triggers_list_schedules"];
         put?: never;
         /**
          * Create a schedule
          * @description Due from now on, while a worker runs. An existing id is refused.
          */
-        post: operations["triggers_plan"];
+        post: operations["triggers_create_schedule"];
         delete?: never;
         options?: never;
         head?: never;
@@ -818,7 +1136,7 @@ export interface paths {
          *     Its executions and its pause remain. New times count from now on. Change a schedule that a workflow's document
          *     declares in that document.
          */
-        put: operations["triggers_revise"];
+        put: operations["triggers_replace_schedule"];
         post?: never;
         /**
          * Delete a schedule
@@ -908,7 +1226,7 @@ export interface paths {
          * List the next times of a schedule
          * @description The next due times, even if the schedule is paused.
          */
-        get: operations["triggers_times"];
+        get: operations["triggers_next_times"];
         put?: never;
         post?: never;
         delete?: never;
@@ -930,7 +1248,7 @@ export interface paths {
          * Preview due times
          * @description The next due times of a schedule if it were created now. Nothing is stored.
          */
-        post: operations["triggers_tried"];
+        post: operations["triggers_preview_times"];
         delete?: never;
         options?: never;
         head?: never;
@@ -986,6 +1304,57 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/secrets/{name}/authorization": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Complete the login of a credential
+         * @description Exchange the code of the service for tokens, which are stored encrypted.
+         *
+         *     A state is accepted once, within ten minutes, from the admin who began the login, for the same credential.
+         */
+        put: operations["access_complete_authorization"];
+        /**
+         * Begin the login of a credential
+         * @description Return the page of the service at which an admin connects a credential of the type `oauth2-code`.
+         *
+         *     The browser returns to a page of this server, which completes the login.
+         */
+        post: operations["access_begin_authorization"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/secrets/{name}/credential": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Set a credential
+         * @description Store a secret whose value is made from parts, and the destinations to which documents may send it.
+         *
+         *     Documents write `Authorization: "{secret.NAME}"`. Tokens are fetched from the token server, whose address obeys
+         *     `[http]` in the settings, and renewed before they expire.
+         */
+        put: operations["access_set_credential"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/secrets/{name}/uses": {
         parameters: {
             query?: never;
@@ -999,7 +1368,7 @@ export interface paths {
          *
          *     The secret need not exist.
          */
-        get: operations["access_secret_uses"];
+        get: operations["access_list_secret_uses"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1100,7 +1469,7 @@ export interface paths {
          * Create a key
          * @description The key is returned only in this answer: the server stores its hash.
          */
-        post: operations["access_make_key"];
+        post: operations["access_create_key"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1122,6 +1491,88 @@ export interface paths {
          * @description Revoke the key and end its logins within a second. The last admin key cannot be revoked.
          */
         delete: operations["access_revoke_key"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/templates": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List templates
+         * @description Shipped workflows to start from, with their graphs, in the order of the gallery.
+         */
+        get: operations["templates_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/templates/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a template
+         * @description The document of a template, its script and a sample input.
+         */
+        get: operations["templates_read"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/templates/{name}/try": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Try a template
+         * @description Run a template with its script: no model and no tool is called, and nothing is stored.
+         *
+         *     Gates are answered with their first option.
+         */
+        post: operations["templates_try"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/templates/{name}/use": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Use a template
+         * @description Save a copy of a template, which belongs to the caller, and the workflows that it calls.
+         */
+        post: operations["templates_use"];
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -1224,7 +1675,7 @@ export interface paths {
          *
          *     With `search`, only webhooks with all these words in the path, the workflow, its trigger or the event.
          */
-        get: operations["triggers_webhooks"];
+        get: operations["triggers_list_webhooks"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1249,7 +1700,27 @@ export interface paths {
          *     a call is signed with the webhook's secret, in the scheme of its trigger (Standard Webhooks or GitHub). A repeated
          *     call with the same id has no further effect.
          */
-        post: operations["triggers_call"];
+        post: operations["triggers_call_webhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/workers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List workers
+         * @description The live processes of the store, the queues of `placement` with their steps, and the owners of executions.
+         */
+        get: operations["operations_list_workers"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -1462,6 +1933,36 @@ export interface paths {
          */
         post: operations["files_execute"];
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/workflows/{id}/publication": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the publication of a workflow
+         * @description Whether and how a workflow is published. For its owner and admins.
+         */
+        get: operations["publications_read"];
+        /**
+         * Publish a workflow
+         * @description Let people without an account start the workflow on a page that only those with the link find.
+         *
+         *     Executions belong to the caller, whose rights are checked at each start.
+         */
+        put: operations["publications_publish"];
+        post?: never;
+        /**
+         * Unpublish a workflow
+         * @description Withdraw the link. It and the runs of its visitors are refused from the next request on.
+         */
+        delete: operations["publications_unpublish"];
         options?: never;
         head?: never;
         patch?: never;
@@ -1837,7 +2338,7 @@ export interface paths {
          * Read related executions
          * @description The execution that called it, its sub-workflows, and its forks, if the caller may see them.
          */
-        get: operations["executions_family"];
+        get: operations["executions_lineage"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1879,7 +2380,7 @@ export interface paths {
          * Send a message
          * @description Start the next turn of this execution's conversation, as a new execution.
          */
-        post: operations["executions_say"];
+        post: operations["executions_send_message"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1901,7 +2402,7 @@ export interface paths {
          *
          *     Nothing changes unless everything in progress has a place in the new definition.
          */
-        post: operations["executions_move"];
+        post: operations["executions_migrate"];
         delete?: never;
         options?: never;
         head?: never;
@@ -2148,7 +2649,7 @@ export interface paths {
          *
          *     If one refuses, the others continue. Deleting requires the role admin.
          */
-        post: operations["executions_bulk"];
+        post: operations["executions_execute_bulk_action"];
         delete?: never;
         options?: never;
         head?: never;
@@ -2168,7 +2669,7 @@ export interface paths {
          * Import an execution
          * @description The body is an export. It is verified as a whole before anything is written.
          */
-        post: operations["files_bring_in"];
+        post: operations["files_import"];
         delete?: never;
         options?: never;
         head?: never;
@@ -2480,12 +2981,23 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        /** @description An execution that becomes a case. */
+        AddCaseBody: {
+            /** @description Its output is the expected one. */
+            executionId: string;
+        };
         /** @description An address from the settings, without its secret. */
         AddressView: {
+            /** @description Whether notices contain links for answers, where the workflow allows it. */
+            answerLinks: boolean;
             events: string[];
+            /** @enum {string} */
+            format: "json" | "slack" | "teams" | "mail";
             name: string;
+            /** @description The names of the recipients. */
+            recipients: string[];
             signed: boolean;
-            /** @description Scheme and host: the rest is often a secret. */
+            /** @description Scheme and host: the rest is often a secret. Empty: the notices are mail. */
             url: string;
             workflows: string[];
         } & {
@@ -2584,6 +3096,15 @@ export interface components {
             hash: string;
             /** @description Number of rows; a row contains the entries of one moment. */
             rows: number;
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description Where a browser connects a credential. */
+        AuthorizationAddress: {
+            /** @description Page of the authorization server. */
+            address: string;
+            /** @description Page of this server to which it returns; the service must know it. */
+            redirect: string;
         } & {
             [key: string]: unknown;
         };
@@ -2691,7 +3212,7 @@ export interface components {
              * @description How it was authenticated.
              * @enum {string}
              */
-            entrance: "local" | "key" | "login" | "token" | "shell";
+            entrance: "local" | "key" | "login" | "token" | "shell" | "link";
             /** @description When the authentication expires; null: never, or the time is not known. */
             expiresAt: number | null;
             groups: string[];
@@ -2729,6 +3250,13 @@ export interface components {
             now: boolean;
             /** @default  */
             reason: string;
+        };
+        /** @description One input of a workflow, and the output that is expected. */
+        CaseBody: {
+            expected?: unknown;
+            input: {
+                [key: string]: unknown;
+            };
         };
         /** @description A saved workflow in the list of all. */
         CatalogueEntry: {
@@ -2887,12 +3415,54 @@ export interface components {
             /** @description The id of the copy. */
             id: string;
         };
+        /** @description What the authorization server sent with the browser. */
+        CodeBody: {
+            code: string;
+            state: string;
+        };
         /** @description The steps that were undone, and those that are not undone (yet). */
         CompensationView: {
             notUndone: string[];
             undone: string[];
         } & {
             [key: string]: unknown;
+        };
+        /** @description A provider of models. */
+        ConnectionBody: {
+            /**
+             * @description The version of the API, of Azure.
+             * @default
+             */
+            apiVersion: string;
+            /**
+             * @description Its address; empty: the usual one.
+             * @default
+             */
+            baseUrl: string;
+            /**
+             * @description Use the model for agents that name none.
+             * @default false
+             */
+            default: boolean;
+            /** @description Its API key, never shown again. Absent: the stored one. */
+            key?: string | null;
+            /** @description The kind of the provider, as the kinds list it. */
+            kind: string;
+            /**
+             * @description The model to test, without its provider.
+             * @default
+             */
+            model: string;
+            /**
+             * @description The region, of Bedrock.
+             * @default
+             */
+            region: string;
+            /**
+             * @description Send a one-word request first, and save only if it is answered.
+             * @default true
+             */
+            test: boolean;
         };
         /** @description A conversation in a list. */
         ConversationEntry: {
@@ -2974,6 +3544,70 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
+        /** @description A credential: a secret whose value is made from parts. Its value is a whole `Authorization` header. */
+        CredentialBody: {
+            /**
+             * @description The address of the login, of `oauth2-code`.
+             * @default
+             */
+            authorizeUrl: string;
+            /**
+             * @description What the service registered.
+             * @default
+             */
+            clientId: string;
+            /**
+             * @description As registered. Empty: it stays, or none.
+             * @default
+             */
+            clientSecret: string;
+            /** @description Only saved workflows whose `allowedGroups` are all among these may use it. Empty: any. */
+            groups?: string[];
+            /** @description Hosts that http nodes of documents may send it to: `api.example.com` (https), `*.example.com`, `http://localhost:8080`, `api.example.com:*`; `*`: anywhere. */
+            hosts?: string[];
+            /**
+             * @description The password, of `basic`. Empty: it stays.
+             * @default
+             */
+            password: string;
+            /** @description What is requested of the service. */
+            scopes?: string[];
+            /**
+             * @description The address of tokens, of both OAuth types.
+             * @default
+             */
+            tokenUrl: string;
+            /** @description Patterns of tools whose parameters may name it in documents. */
+            tools?: string[];
+            /**
+             * @description `basic`: user and password. `oauth2-client`: client credentials of OAuth 2. `oauth2-code`: a login of an admin at the service, by the authorization-code flow with PKCE.
+             * @enum {string}
+             */
+            type: "basic" | "oauth2-client" | "oauth2-code";
+            /**
+             * @description The user, of `basic`.
+             * @default
+             */
+            user: string;
+            /** @description Saved workflows that may use it, by id or `id@revision`. Empty: any. */
+            workflows?: string[];
+        };
+        /** @description A credential, without its secret parts. */
+        CredentialView: {
+            authorizeUrl: string;
+            clientId: string;
+            /** @description Whether it has what a call needs: a password, or an access token. */
+            connected: boolean;
+            /** @description When its access token expires, unless it is renewed; null: it has none. */
+            expiresAt: number | null;
+            scopes: string[];
+            tokenUrl: string;
+            /** @enum {string} */
+            type: "basic" | "oauth2-client" | "oauth2-code";
+            user: string;
+        } & {
+            [key: string]: unknown;
+        };
         /** @description A field that an answer changed. */
         DataChange: {
             after: unknown;
@@ -2981,6 +3615,71 @@ export interface components {
             path: string;
         } & {
             [key: string]: unknown;
+        };
+        /** @description A dataset: its cases as a list, or as the text of a file. */
+        DatasetBody: {
+            cases?: components["schemas"]["CaseBody"][];
+            /**
+             * @description Format of `text`.
+             * @default jsonl
+             * @enum {string}
+             */
+            format: "csv" | "jsonl";
+            /**
+             * @description Name to show; empty: the id.
+             * @default
+             */
+            name: string;
+            scorers?: components["schemas"]["ScorerBody"][];
+            /**
+             * @description Cases as CSV or JSON lines, added to `cases`.
+             * @default
+             */
+            text: string;
+            /** @description Id of the workflow that the cases are for. */
+            workflow: string;
+        };
+        /** @description A dataset with its cases. */
+        DatasetDetail: {
+            at: number;
+            by: string;
+            cases: {
+                [key: string]: unknown;
+            }[];
+            count: number;
+            id: string;
+            name: string;
+            scorers: {
+                [key: string]: unknown;
+            }[];
+            workflow: string;
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description Datasets by id. */
+        DatasetList: {
+            datasets: components["schemas"]["DatasetView"][];
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description A dataset without its cases. */
+        DatasetView: {
+            at: number;
+            by: string;
+            count: number;
+            id: string;
+            name: string;
+            scorers: {
+                [key: string]: unknown;
+            }[];
+            workflow: string;
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description The default model. */
+        DefaultModelBody: {
+            /** @description `provider:model`; empty: no default model. */
+            model: string;
         };
         /** @description A delegation. */
         DelegateBody: {
@@ -3259,6 +3958,22 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
+        /** @description A start of an evaluation run. */
+        EvaluationRunBody: {
+            /** @description Interrupt the run at this cost. */
+            budgetUsd?: number | null;
+            /** @description The model of all agents. */
+            model?: string | null;
+            /**
+             * @description Cases at once.
+             * @default 5
+             */
+            parallel: number;
+            /** @description Instead of those of the dataset; takes an editor. */
+            scorers?: components["schemas"]["ScorerBody"][];
+            /** @description `id` or `id@revision`; absent: that of the dataset. */
+            workflow?: string | null;
+        };
         /** @description Events, oldest first. */
         EventPage: {
             events: components["schemas"]["EventView"][];
@@ -3321,6 +4036,8 @@ export interface components {
             scripted: boolean;
             sessionId: string | null;
             startedAt: number;
+            /** @description The user who started it; null: nobody who is known. */
+            startedBy: string | null;
             /** @enum {string} */
             status: "pending" | "running" | "waiting" | "paused" | "completed" | "failed" | "cancelled" | "interrupted" | "stopped";
             updatedAt: number;
@@ -3448,7 +4165,7 @@ export interface components {
             /** @description The step that the fork runs again. */
             before: string | null;
             executionId: string;
-            /** @description Null: it is the first of its family. */
+            /** @description Null: it has no parent. */
             origin: string | null;
             parent: string | null;
             revision: number | null;
@@ -3458,6 +4175,8 @@ export interface components {
             scripted: boolean;
             sessionId: string | null;
             startedAt: number;
+            /** @description The user who started it; null: nobody who is known. */
+            startedBy: string | null;
             /** @enum {string} */
             status: "pending" | "running" | "waiting" | "paused" | "completed" | "failed" | "cancelled" | "interrupted" | "stopped";
             updatedAt: number;
@@ -3471,10 +4190,28 @@ export interface components {
         ForkPoint: {
             /** @description The step that the fork runs again. */
             before: string | null;
-            /** @description Null: it is the first of its family. */
+            /** @description Null: it has no parent. */
             origin: string | null;
             /** @description The last row that it copied. */
             row: number | null;
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description The input of a visitor. */
+        FormBody: {
+            /** @description The input, as `input` of the form describes it. */
+            input?: unknown;
+            /** @description Repeated requests with one key start one execution. */
+            key: string;
+        };
+        /** @description The state of a run, for the visitor who started it. */
+        FormRunView: {
+            /** @description null, unless it has completed and the publisher shows it. */
+            output: unknown;
+            /** @enum {string} */
+            status: "running" | "completed" | "failed" | "cancelled";
+            /** @description Whether it waits for a person. */
+            waiting: boolean;
         } & {
             [key: string]: unknown;
         };
@@ -3513,6 +4250,19 @@ export interface components {
             offset: number;
             /** @enum {string} */
             severity: "error" | "warning" | "note";
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description A published form, for visitors. */
+        FormView: {
+            /** @description JSON Schema of the input. */
+            input: unknown;
+            /** @description Whether visitors must be logged in. */
+            login: boolean;
+            output: boolean;
+            text: string;
+            thanks: string;
+            title: string;
         } & {
             [key: string]: unknown;
         };
@@ -3748,6 +4498,41 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
+        /** @description An answer by a link. */
+        LinkAnswerBody: {
+            /** @description One of the gate's options. */
+            action: string;
+            /** @default  */
+            comment: string;
+            /** @description Data for the gate's form, or the changed fields. */
+            data?: unknown;
+            /** @description The part of the link after the character #. */
+            token: string;
+        };
+        /** @description The outcome of an answer by a link. */
+        LinkAnswerView: {
+            /** @description Whether the gate is closed; false: it waits for the answers of other people. */
+            closed: boolean;
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description The token of an answer link. */
+        LinkBody: {
+            /** @description The part of the link after the character #. */
+            token: string;
+        };
+        /** @description The gate that a link opens. */
+        LinkedGateView: {
+            expiresAt: number;
+            gate: components["schemas"]["GateView"];
+            /** @description The name under which the answer is recorded. */
+            recipient: string;
+            /** @description The scripted model answered in the execution: the content may be made up. */
+            scripted: boolean;
+            workflowId: string;
+        } & {
+            [key: string]: unknown;
+        };
         /** @description A credential of the server. */
         LoginBody: {
             /** @description An API key, or a token. */
@@ -3820,6 +4605,8 @@ export interface components {
         /** @description The models of the installation. */
         ModelCatalogue: {
             default: string | null;
+            /** @description Source of the default model: a file, a variable, an option, or `app` if an admin chose it; null: there is none. */
+            defaultFrom: string | null;
             /** @description The default model is used for all agents, whatever model they name. */
             forEveryAgent: boolean;
             models: components["schemas"]["NamedModelView"][];
@@ -3900,7 +4687,7 @@ export interface components {
             /** @description Why it cannot be called; null: it can. */
             missing: string | null;
             name: string;
-            /** @description Source of its keys: `settings`, an environment variable, or its own `client`. */
+            /** @description Source of its keys: `settings`, an environment variable, its own `client`, or `app` if an admin connected it. */
             source: string;
             /** @description Order in which its keys are used. */
             strategy: string;
@@ -4004,6 +4791,10 @@ export interface components {
             event: string;
             executionId: string;
             id: string;
+            /** @description The recipient of a mail; null: the notice goes to the address of the destination. */
+            recipient: string | null;
+            /** @description Number of the reminder; 0: the first notice. */
+            reminder: number;
             /**
              * @description `dead`: given up; it is not sent again automatically.
              * @enum {string}
@@ -4086,6 +4877,13 @@ export interface components {
             tools: string[];
             /** @description Saved workflows that may use it, by id or `id@revision`. Empty: any. */
             workflows: string[];
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description An execution and its owner. */
+        OwnedExecutionView: {
+            executionId: string;
+            worker: string;
         } & {
             [key: string]: unknown;
         };
@@ -4229,6 +5027,17 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
+        /** @description Result of connecting a provider. */
+        ProviderConnection: {
+            /** @description The default model now. */
+            default: string | null;
+            /** @description Result of the test; null: there was none. */
+            ping: components["schemas"]["ModelPing"] | null;
+            /** @description False: its model did not answer the test, and nothing was changed. */
+            saved: boolean;
+        } & {
+            [key: string]: unknown;
+        };
         /** @description A provider, the pacing of its calls, and its keys. */
         ProviderKeysView: {
             /** @description Maximum number of calls of one key in one process. */
@@ -4252,11 +5061,89 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
+        /** @description The kinds of providers that can be connected. */
+        ProviderKinds: {
+            kinds: components["schemas"]["ProviderKindView"][];
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description A kind of provider that can be connected. */
+        ProviderKindView: {
+            /** @description Command that installs its client; empty: it is installed. */
+            install: string;
+            installed: boolean;
+            kind: string;
+            /** @description Known models. */
+            models: string[];
+            needsAddress: boolean;
+            needsKey: boolean;
+            /** @description What configures a provider of this name already: `settings`, or an environment variable; null: nothing. */
+            setBy: string | null;
+            /** @description Model to suggest; empty: none. */
+            suggested: string;
+            takesAddress: boolean;
+            takesRegion: boolean;
+        } & {
+            [key: string]: unknown;
+        };
         /** @description The identity provider with which browsers log in. */
         ProviderView: {
             /** @description The page at which a browser starts; the parameter `to` is the page to which it returns. */
             address: string;
             name: string;
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description How a workflow is published. */
+        PublicationBody: {
+            /**
+             * @description Whether visitors must be logged in to this server.
+             * @default false
+             */
+            login: boolean;
+            /**
+             * @description Replace the link: the former one is refused from now on.
+             * @default false
+             */
+            newLink: boolean;
+            /** @description Sites whose pages may contain the form in a frame. */
+            origins?: string[];
+            /**
+             * @description Whether visitors see the output.
+             * @default true
+             */
+            output: boolean;
+            /**
+             * @description Text above the fields.
+             * @default
+             */
+            text: string;
+            /**
+             * @description Text after the execution has completed.
+             * @default
+             */
+            thanks: string;
+            /**
+             * @description Empty: the name of the workflow.
+             * @default
+             */
+            title: string;
+        };
+        /** @description The publication of a workflow, for its owner. */
+        PublicationView: {
+            changedAt: number | null;
+            changedBy: string;
+            /** @description Path of the page for frames; null: no other site may contain it. */
+            embedPath: string | null;
+            login: boolean;
+            origins: string[];
+            output: boolean;
+            /** @description Path of the page; null: it is not published. */
+            path: string | null;
+            published: boolean;
+            text: string;
+            thanks: string;
+            title: string;
         } & {
             [key: string]: unknown;
         };
@@ -4511,6 +5398,37 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
+        /** @description An evaluation run with the result of each case. */
+        RunDetail: {
+            at: number;
+            by: string;
+            cases: components["schemas"]["ScoredCase"][];
+            count: number;
+            dataset: string;
+            executionId: string;
+            /** @description Cases that failed. */
+            failed: number;
+            model: string;
+            revision: number;
+            scorers: {
+                [key: string]: unknown;
+            }[];
+            /** @description Mean by scorer; empty until the run has completed. */
+            scores: {
+                [key: string]: number;
+            };
+            /** @enum {string} */
+            status: "pending" | "running" | "waiting" | "paused" | "completed" | "failed" | "cancelled" | "interrupted" | "stopped";
+            workflow: string;
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description Evaluation runs, newest first. */
+        RunList: {
+            runs: components["schemas"]["RunView"][];
+        } & {
+            [key: string]: unknown;
+        };
         /** @description The task: a command in words, or a goal and an address. */
         RunRequest: {
             /** @description In words. */
@@ -4518,6 +5436,30 @@ export interface components {
             /** @description The address to which the document is sent. */
             email?: string | null;
             goal?: string | null;
+        };
+        /** @description An evaluation run with its scores. */
+        RunView: {
+            at: number;
+            by: string;
+            count: number;
+            dataset: string;
+            executionId: string;
+            /** @description Cases that failed. */
+            failed: number;
+            model: string;
+            revision: number;
+            scorers: {
+                [key: string]: unknown;
+            }[];
+            /** @description Mean by scorer; empty until the run has completed. */
+            scores: {
+                [key: string]: number;
+            };
+            /** @enum {string} */
+            status: "pending" | "running" | "waiting" | "paused" | "completed" | "failed" | "cancelled" | "interrupted" | "stopped";
+            workflow: string;
+        } & {
+            [key: string]: unknown;
         };
         /** @description A revision that was saved. */
         SavedRevision: {
@@ -4593,6 +5535,43 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
+        /** @description The result of one case. */
+        ScoredCase: {
+            case: string;
+            /** @description Error code if the workflow or a scorer failed; its scores are 0 then. */
+            error: string | null;
+            expected: unknown;
+            input: {
+                [key: string]: unknown;
+            };
+            output: unknown;
+            /** @description The reasons of judges and people, by scorer. */
+            reasons: {
+                [key: string]: string;
+            };
+            scores: {
+                [key: string]: number;
+            };
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description One score of each case. */
+        ScorerBody: {
+            /** @enum {string} */
+            kind: "match" | "expression" | "judge" | "human";
+            /**
+             * @description Model of the judge; empty: the default model.
+             * @default
+             */
+            model: string;
+            /** @description Lower-case letters, digits and `_`. */
+            name: string;
+            /**
+             * @description Expression, rubric, or question to the person.
+             * @default
+             */
+            text: string;
+        };
         /** @description A secret, or the destinations to which documents may send it. Absent members keep their values. */
         SecretBody: {
             /** @description Only saved workflows whose `allowedGroups` are all among these may use it. Empty: any. */
@@ -4628,6 +5607,8 @@ export interface components {
         SecretView: {
             changedAt: number;
             changedBy: string;
+            /** @description What its value is made of; null: a text. */
+            credential: components["schemas"]["CredentialView"] | null;
             /** @description ETag of the present version, for `If-Match`. */
             etag: string;
             /** @description Only saved workflows whose `allowedGroups` are all among these may use it. Empty: any. */
@@ -4711,7 +5692,7 @@ export interface components {
             artifacts?: components["schemas"]["ArtifactView"][];
             awaiting: components["schemas"]["AwaitedEvent"][];
             /**
-             * @description `taken`: waiting steps received the event; `kept`: it is stored for later steps; `known`: it is a duplicate.
+             * @description Deprecated: `taken`, `kept` and `known` are `delivered`, `stored` and `duplicate` of `outcome`.
              * @enum {string}
              */
             became: "taken" | "kept" | "known";
@@ -4732,6 +5713,11 @@ export interface components {
              * @enum {string}
              */
             observability: "minimal" | "standard" | "full";
+            /**
+             * @description `delivered`: waiting steps received the event; `stored`: it is stored for later steps.
+             * @enum {string}
+             */
+            outcome: "delivered" | "stored" | "duplicate";
             output: unknown;
             /** @description The nodes of finished steps, in the order of the journal. */
             path: string[];
@@ -4799,6 +5785,13 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
+        /** @description A started execution, for the visitor who started it. */
+        StartedRun: {
+            /** @description Signed name of the run. Whoever has it and the token can read the run. */
+            run: string;
+        } & {
+            [key: string]: unknown;
+        };
         /** @description A turn of a conversation that began. */
         StartedTurn: {
             executionId: string;
@@ -4848,7 +5841,88 @@ export interface components {
             number: number;
             result?: unknown;
             text?: string;
+            /** @description Time from the request to the end of the answer, in milliseconds; absent if it was not recorded. */
+            tookMs?: number;
             usage?: components["schemas"]["UsageView"];
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description A template with its document, its script and a sample input. */
+        TemplateDetail: {
+            /** @description Language -> text. */
+            description: {
+                [key: string]: string;
+            };
+            edges: components["schemas"]["TemplateEdge"][];
+            entry: string | null;
+            graph: components["schemas"]["GraphView"];
+            id: string;
+            /** @description A sample input, which the script answers. */
+            input: {
+                [key: string]: unknown;
+            };
+            /** @description The JSON Schema of the input; null: it takes any. */
+            inputSchema: {
+                [key: string]: unknown;
+            } | null;
+            /** @description Language -> text. */
+            name: {
+                [key: string]: string;
+            };
+            /** @description Templates whose workflows it calls; `use` saves them too. */
+            needs: string[];
+            nodes: components["schemas"]["TemplateNode"][];
+            /** @description Address of its page in the documentation. */
+            page: string | null;
+            /** @description The answers of the scripted model and of scripted tools, as YAML. */
+            script: string;
+            tags: string[];
+            /** @description The document, as its author wrote it. */
+            text: string;
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description An edge of the picture of a template. */
+        TemplateEdge: {
+            source: string;
+            target: string;
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description The templates of the gallery. */
+        TemplateList: {
+            templates: components["schemas"]["TemplateView"][];
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description A node of the picture of a template. */
+        TemplateNode: {
+            id: string;
+            name: unknown;
+            type: string;
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description A template in the gallery, with its graph. */
+        TemplateView: {
+            /** @description Language -> text. */
+            description: {
+                [key: string]: string;
+            };
+            edges: components["schemas"]["TemplateEdge"][];
+            entry: string | null;
+            graph: components["schemas"]["GraphView"];
+            id: string;
+            /** @description Language -> text. */
+            name: {
+                [key: string]: string;
+            };
+            /** @description Templates whose workflows it calls; `use` saves them too. */
+            needs: string[];
+            nodes: components["schemas"]["TemplateNode"][];
+            /** @description Address of its page in the documentation. */
+            page: string | null;
+            tags: string[];
         } & {
             [key: string]: unknown;
         };
@@ -5004,6 +6078,11 @@ export interface components {
                 [key: string]: unknown;
             };
         };
+        /** @description The input of a trial. */
+        TryTemplateBody: {
+            /** @description Absent: the sample input of the template. */
+            input?: unknown;
+        };
         /** @description A test call of a webhook. */
         TryWebhookBody: {
             data?: unknown;
@@ -5064,6 +6143,11 @@ export interface components {
             toolCalls: number;
         } & {
             [key: string]: unknown;
+        };
+        /** @description The copy of a template. */
+        UseTemplateBody: {
+            /** @description Id of the copy. Absent: the template's, with a number if it is taken. */
+            id?: string | null;
         };
         /** @description A value to store. */
         ValueBody: {
@@ -5132,6 +6216,55 @@ export interface components {
             stopped: string | null;
             trigger: string;
             workflowId: string;
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description A queue of `placement`. */
+        WorkerQueueView: {
+            /** @description How long its oldest waiting step has waited. */
+            oldestSeconds: number;
+            queue: string;
+            running: number;
+            waiting: number;
+            /** @description Live workers that serve it. 0: its steps wait. */
+            workers: number;
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description The processes of a store, the queues, and the owners of executions. */
+        WorkersReport: {
+            /** @description The engine that dispatches executions; empty: the processes share them by claims. */
+            engine: string;
+            /** @description At most 200, the newest executions first. */
+            owned: components["schemas"]["OwnedExecutionView"][];
+            queues: components["schemas"]["WorkerQueueView"][];
+            /** @description Whether several processes can drive the store. False: one process does everything. */
+            shared: boolean;
+            /** @description The release of the process that answers. */
+            version: string;
+            workers: components["schemas"]["WorkerView"][];
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description A live process of the store. */
+        WorkerView: {
+            /** @description Seconds since it showed that it works; at 12 other processes take its executions over. */
+            beatSeconds: number;
+            /** @description Executions that it drives, or steps that it performs, at a time; 0: no limit. */
+            capacity: number;
+            /** @description Executions that it owns. */
+            executions: number;
+            /** @description Host, process, its start, and a number. */
+            name: string;
+            /** @description The queues whose steps it performs. */
+            queues: string[];
+            /** @description `server`, `worker`, or `process` for commands and programs. */
+            role: string;
+            /** @description Unix seconds. */
+            since: number;
+            /** @description Placed steps that it performs. */
+            steps: number;
+            version: string;
         } & {
             [key: string]: unknown;
         };
@@ -5555,6 +6688,54 @@ export interface operations {
             };
         };
     };
+    notifications_answer_by_link: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["LinkAnswerBody"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LinkAnswerView"];
+                };
+            };
+        };
+    };
+    notifications_read_link: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["LinkBody"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LinkedGateView"];
+                };
+            };
+        };
+    };
     access_read_audit: {
         parameters: {
             query?: {
@@ -5608,7 +6789,7 @@ export interface operations {
             };
         };
     };
-    access_audit_state: {
+    access_read_audit_state: {
         parameters: {
             query?: never;
             header?: never;
@@ -5628,7 +6809,7 @@ export interface operations {
             };
         };
     };
-    operations_back_up: {
+    operations_create_backup: {
         parameters: {
             query?: never;
             header?: never;
@@ -5648,7 +6829,7 @@ export interface operations {
             };
         };
     };
-    operations_spendable: {
+    operations_list_budgets: {
         parameters: {
             query?: {
                 /** @description Only executions that ended on this day (UTC) or later. */
@@ -5673,7 +6854,7 @@ export interface operations {
             };
         };
     };
-    sessions_speaking: {
+    sessions_list_chat_workflows: {
         parameters: {
             query?: {
                 /** @description `next` of the previous page. */
@@ -5698,6 +6879,200 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ChatWorkflowPage"];
+                };
+            };
+        };
+    };
+    evaluations_datasets: {
+        parameters: {
+            query?: {
+                /** @description Only datasets of this workflow. */
+                workflow?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DatasetList"];
+                };
+            };
+        };
+    };
+    evaluations_dataset: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The dataset's id. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DatasetDetail"];
+                };
+            };
+        };
+    };
+    evaluations_save: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The dataset's id. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DatasetBody"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DatasetView"];
+                };
+            };
+        };
+    };
+    evaluations_delete: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The dataset's id. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    evaluations_add: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The dataset's id. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AddCaseBody"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DatasetView"];
+                };
+            };
+        };
+    };
+    evaluations_evaluate: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The dataset's id. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["EvaluationRunBody"];
+            };
+        };
+        responses: {
+            /** @description Accepted */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StartedExecution"];
+                };
+            };
+        };
+    };
+    evaluations_runs: {
+        parameters: {
+            query?: {
+                /** @description Only runs over this dataset. */
+                dataset?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunList"];
+                };
+            };
+        };
+    };
+    evaluations_run: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The execution's id. */
+                eid: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunDetail"];
                 };
             };
         };
@@ -5826,7 +7201,7 @@ export interface operations {
             };
         };
     };
-    access_ways: {
+    access_list_login_methods: {
         parameters: {
             query?: never;
             header?: never;
@@ -5870,7 +7245,7 @@ export interface operations {
             };
         };
     };
-    access_visit_provider: {
+    access_begin_oidc_login: {
         parameters: {
             query?: {
                 /** @description The page of the app to return to. */
@@ -5891,7 +7266,7 @@ export interface operations {
             };
         };
     };
-    access_come_back: {
+    access_finish_oidc_login: {
         parameters: {
             query?: {
                 /** @description The authorization code of the provider. */
@@ -5918,7 +7293,7 @@ export interface operations {
             };
         };
     };
-    access_logins: {
+    access_list_logins: {
         parameters: {
             query?: {
                 /** @description `next` of the previous page. */
@@ -6152,7 +7527,7 @@ export interface operations {
             };
         };
     };
-    memory_put_back: {
+    memory_restore: {
         parameters: {
             query: {
                 /** @description The key of the value. */
@@ -6250,7 +7625,7 @@ export interface operations {
             };
         };
     };
-    memory_forget: {
+    memory_delete: {
         parameters: {
             query: {
                 /** @description The key of the value. */
@@ -6298,6 +7673,28 @@ export interface operations {
             };
         };
     };
+    tools_choose_default: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DefaultModelBody"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
     tools_keys: {
         parameters: {
             query?: never;
@@ -6314,6 +7711,26 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ModelKeys"];
+                };
+            };
+        };
+    };
+    tools_kinds: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProviderKinds"];
                 };
             };
         };
@@ -6335,6 +7752,54 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["ModelPings"];
                 };
+            };
+        };
+    };
+    tools_connect: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The provider's name, as in `provider:model`. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ConnectionBody"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProviderConnection"];
+                };
+            };
+        };
+    };
+    tools_disconnect: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The provider's name, as in `provider:model`. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
         };
     };
@@ -6388,6 +7853,24 @@ export interface operations {
             };
         };
     };
+    notifications_revoke_links: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
     access_list_people: {
         parameters: {
             query?: {
@@ -6419,6 +7902,81 @@ export interface operations {
             };
         };
     };
+    publications_read_form: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The token of the link. */
+                token: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FormView"];
+                };
+            };
+        };
+    };
+    publications_start: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The token of the link. */
+                token: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["FormBody"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StartedRun"];
+                };
+            };
+        };
+    };
+    publications_read_run: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description `run` of the start. */
+                run: string;
+                /** @description The token of the link. */
+                token: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FormRunView"];
+                };
+            };
+        };
+    };
     access_list_rights: {
         parameters: {
             query?: never;
@@ -6439,7 +7997,7 @@ export interface operations {
             };
         };
     };
-    triggers_schedules: {
+    triggers_list_schedules: {
         parameters: {
             query?: {
                 /** @description `next` of the previous page. */
@@ -6468,7 +8026,7 @@ export interface operations {
             };
         };
     };
-    triggers_plan: {
+    triggers_create_schedule: {
         parameters: {
             query?: never;
             header?: never;
@@ -6515,7 +8073,7 @@ export interface operations {
             };
         };
     };
-    triggers_revise: {
+    triggers_replace_schedule: {
         parameters: {
             query?: never;
             header?: {
@@ -6638,7 +8196,7 @@ export interface operations {
             };
         };
     };
-    triggers_times: {
+    triggers_next_times: {
         parameters: {
             query?: {
                 /** @description Number of times. */
@@ -6664,7 +8222,7 @@ export interface operations {
             };
         };
     };
-    triggers_tried: {
+    triggers_preview_times: {
         parameters: {
             query?: {
                 /** @description Number of times. */
@@ -6774,7 +8332,85 @@ export interface operations {
             };
         };
     };
-    access_secret_uses: {
+    access_complete_authorization: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description `NAME` of the handle `secret.NAME`. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CodeBody"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    access_begin_authorization: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description `NAME` of the handle `secret.NAME`. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AuthorizationAddress"];
+                };
+            };
+        };
+    };
+    access_set_credential: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description ETag of the version that was read. If it has changed since, the request is refused. */
+                "if-match"?: string;
+                /** @description `*`: refuse the request if the object already exists. */
+                "if-none-match"?: "*";
+            };
+            path: {
+                /** @description `NAME` of the handle `secret.NAME`. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CredentialBody"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    access_list_secret_uses: {
         parameters: {
             query?: never;
             header?: never;
@@ -6955,7 +8591,7 @@ export interface operations {
             };
         };
     };
-    access_make_key: {
+    access_create_key: {
         parameters: {
             query?: never;
             header?: never;
@@ -6997,6 +8633,103 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+        };
+    };
+    templates_list: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TemplateList"];
+                };
+            };
+        };
+    };
+    templates_read: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The template's id. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TemplateDetail"];
+                };
+            };
+        };
+    };
+    templates_try: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The template's id. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TryTemplateBody"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DryRunView"];
+                };
+            };
+        };
+    };
+    templates_use: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The template's id. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["UseTemplateBody"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SavedRevision"];
+                };
             };
         };
     };
@@ -7117,7 +8850,7 @@ export interface operations {
             };
         };
     };
-    triggers_webhooks: {
+    triggers_list_webhooks: {
         parameters: {
             query?: {
                 /** @description `next` of the previous page. */
@@ -7144,7 +8877,7 @@ export interface operations {
             };
         };
     };
-    triggers_call: {
+    triggers_call_webhook: {
         parameters: {
             query?: never;
             header?: never;
@@ -7168,6 +8901,26 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["CalledView"];
+                };
+            };
+        };
+    };
+    operations_list_workers: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WorkersReport"];
                 };
             };
         };
@@ -7595,6 +9348,77 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["StartedExecution"];
                 };
+            };
+        };
+    };
+    publications_read: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description `id`, `id@revision` or `id@version`. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PublicationView"];
+                };
+            };
+        };
+    };
+    publications_publish: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description `id`, `id@revision` or `id@version`. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PublicationBody"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PublicationView"];
+                };
+            };
+        };
+    };
+    publications_unpublish: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description `id`, `id@revision` or `id@version`. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
         };
     };
@@ -8110,7 +9934,7 @@ export interface operations {
             };
         };
     };
-    executions_family: {
+    executions_lineage: {
         parameters: {
             query?: never;
             header?: never;
@@ -8163,7 +9987,7 @@ export interface operations {
             };
         };
     };
-    executions_say: {
+    executions_send_message: {
         parameters: {
             query?: never;
             header?: {
@@ -8202,7 +10026,7 @@ export interface operations {
             };
         };
     };
-    executions_move: {
+    executions_migrate: {
         parameters: {
             query?: never;
             header?: never;
@@ -8536,7 +10360,7 @@ export interface operations {
             };
         };
     };
-    executions_bulk: {
+    executions_execute_bulk_action: {
         parameters: {
             query?: never;
             header?: {
@@ -8563,7 +10387,7 @@ export interface operations {
             };
         };
     };
-    files_bring_in: {
+    files_import: {
         parameters: {
             query?: {
                 /** @description Import it under a new id, as a copy. */

@@ -91,6 +91,7 @@ export interface ExecutionEntry {
   revision: number | null;
   status: ExecutionStatus;
   startedAt: number;
+  startedBy: string | null;
   updatedAt: number;
   parent: string | null;
   sessionId: string | null;

@@ -9,7 +9,9 @@ import {
   ChevronDown,
   Cpu,
   Ellipsis,
+  Gauge,
   KeyRound,
+  LayoutTemplate,
   Lock,
   type LucideIcon,
   ScrollText,
@@ -35,10 +37,12 @@ interface MenuEntry {
 /** Three groups with separators: building blocks of workflows, triggers and notifications, administration. */
 const MENU: readonly (readonly MenuEntry[])[] = [
   [
+    { to: "/templates", name: "templates", icon: LayoutTemplate },
     { to: "/agents", name: "agents", icon: Bot },
     { to: "/tools", name: "tools", icon: Wrench },
     { to: "/models", name: "models", icon: Cpu },
     { to: "/memory", name: "memory", icon: Brain },
+    { to: "/evaluations", name: "evaluations", icon: Gauge },
   ],
   [
     { to: "/schedules", name: "schedules", icon: CalendarClock },

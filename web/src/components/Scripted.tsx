@@ -2,6 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
 import { ready } from "@/api/queries";
 import { Chip } from "./Chip";
+import { ConnectModel } from "./ConnectModel";
 
 /** A banner on every page of a server where the scripted model answers all agents. */
 export function ScriptedServer() {
@@ -9,7 +10,11 @@ export function ScriptedServer() {
   const known = useQuery(ready);
   return (
     <p role="status" className="bg-waiting-soft px-4 py-2 text-waiting empty:hidden">
-      {known.data?.model === "scripted" ? t("scripted.server") : null}
+      {known.data?.model === "scripted" ? (
+        <>
+          {t("scripted.server")} <ConnectModel />
+        </>
+      ) : null}
     </p>
   );
 }
@@ -20,7 +25,7 @@ export function ScriptedOutput(props: { scripted: boolean | undefined }) {
   if (!props.scripted) return null;
   return (
     <p role="note" className="rounded-md bg-waiting-soft px-3 py-2 text-sm text-waiting">
-      {t("scripted.output")}
+      {t("scripted.output")} <ConnectModel />
     </p>
   );
 }

@@ -1,5 +1,5 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { Link, Outlet } from "@tanstack/react-router";
+import { Link, Outlet, useLocation } from "@tanstack/react-router";
 import { Inbox, Languages, ListChecks, LogOut, MessageCircle, Moon, Sun, SunMoon, Workflow } from "lucide-react";
 import { type ReactNode, useState } from "react";
 import { useTranslation } from "react-i18next";
@@ -11,6 +11,7 @@ import { useServerUnreachable } from "@/loadPart";
 import { useBoard } from "@/stream/useBoard";
 import { applyTheme, type Theme, theme } from "@/theme";
 import { useFirstKey } from "./firstKeyState";
+import { HelpMenu } from "./HelpMenu";
 import { IconButton } from "./IconButton";
 import { Login } from "./Login";
 import { MorePages } from "./MorePages";
@@ -18,8 +19,34 @@ import { ScriptedServer } from "./Scripted";
 
 const THEMES: readonly Theme[] = ["system", "light", "dark"];
 
-/** The frame of every page: navigation, language, theme. */
+/** The frame of every page. Pages that a link opens have no navigation: their readers have no account. A page in a
+ * frame of another site has nothing around it. */
 export function Shell() {
+  const first = useLocation({ select: (at) => at.pathname.split("/")[1] });
+  if (first === "embed") return <Outlet />;
+  return first === "answer" || first === "form" ? <LinkFrame /> : <AppFrame />;
+}
+
+function LinkFrame() {
+  return (
+    <div className="flex h-full flex-col">
+      <header className="flex h-12 shrink-0 items-center gap-2 border-b border-line bg-surface px-3 font-semibold">
+        <img src="/favicon.svg" alt="" className="size-6" />
+        Pointsman
+        <div className="ml-auto flex items-center gap-1 font-normal">
+          <LanguageSwitch />
+          <ThemeSwitch />
+        </div>
+      </header>
+      <main id="page" className="min-h-0 flex-1 overflow-auto" tabIndex={-1}>
+        <Outlet />
+      </main>
+    </div>
+  );
+}
+
+/** Navigation, language, theme. */
+function AppFrame() {
   const { t } = useTranslation();
   const known = useQuery(me());
   const isOut = known.error instanceof ApiError && known.error.status === 401;
@@ -53,6 +80,7 @@ export function Shell() {
         </nav>
         <div className="ml-auto flex items-center gap-1">
           {known.data && !isOut ? <CurrentUser me={known.data} /> : null}
+          <HelpMenu />
           <LanguageSwitch />
           <ThemeSwitch />
         </div>

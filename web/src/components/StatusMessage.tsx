@@ -3,6 +3,7 @@ import { CircleAlert, LoaderCircle } from "lucide-react";
 import type { ReactNode } from "react";
 import { useTranslation } from "react-i18next";
 import { ApiError, isUnknownName, type Problem } from "@/api/http";
+import { ConnectModel, MENDED_BY_MODEL } from "./ConnectModel";
 import { ErrorDetail, ServerText } from "./ErrorDetail";
 
 export function ErrorMessage(props: {
@@ -32,6 +33,7 @@ export function ErrorMessage(props: {
           />
         )}
         {apiError && apiError.problems.length > 1 ? <ProblemList problems={apiError.problems} /> : null}
+        {MENDED_BY_MODEL.has(apiError?.code ?? "") ? <ConnectModel /> : null}
         {props.onRetry ? (
           <button type="button" onClick={props.onRetry} className="mt-1 underline">
             {t("loading.retry")}

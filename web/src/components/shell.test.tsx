@@ -39,6 +39,14 @@ describe("shell", () => {
     await screen.findByRole("button", { name: "More" });
   });
 
+  it("links to the documentation of this server in the language of the page", async () => {
+    const { user } = await open("/workflows", { language: "de" });
+    await user.click(await screen.findByRole("button", { name: "Hilfe" }));
+    const link = await screen.findByRole("menuitem", { name: "Dokumentation" });
+    expect(link.getAttribute("href")).toBe("/docs/");
+    expect(screen.getByRole("menuitem", { name: "API-Referenz" }).getAttribute("href")).toBe("/api/docs");
+  });
+
   it("shows what was not found and links to the list of its kind", async () => {
     lists();
     const { go, user, address } = await open("/workflows/nope");

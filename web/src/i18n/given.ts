@@ -16,7 +16,7 @@ export interface ServerTranslation {
   /** Null without a translation. */
   meaning: (code: string) => string | null;
   operation: (summary: string) => string;
-  shelf: (sentence: string) => string;
+  builtIn: (sentence: string) => string;
 }
 
 export function useServerTexts(): ServerTranslation {
@@ -34,7 +34,7 @@ export function useServerTexts(): ServerTranslation {
       choice: (field, value) => given?.choices[field]?.[value] ?? value,
       meaning: (code) => given?.codes[code] ?? null,
       operation: (summary) => given?.operations[summary] ?? summary,
-      shelf: (sentence) => given?.shelf[sentence] ?? sentence,
+      builtIn: (sentence) => given?.builtIn[sentence] ?? sentence,
     }),
     [given],
   );

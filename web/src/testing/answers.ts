@@ -41,6 +41,7 @@ export const noTools: AnswerOf<"get", "/api/tools"> = { tools: [], servers: [], 
 
 export const noModels: AnswerOf<"get", "/api/models"> = {
   default: null,
+  defaultFrom: null,
   forEveryAgent: false,
   models: [],
   prices: { name: "genai-prices", version: "1", installed: "1" },
@@ -53,6 +54,7 @@ export const entry = (executionId: string, more: Partial<ExecutionEntry> = {}) =
   revision: 1,
   status: "completed" as const,
   startedAt: AT,
+  startedBy: null,
   updatedAt: AT,
   parent: null,
   sessionId: null,

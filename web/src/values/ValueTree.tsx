@@ -1,13 +1,22 @@
 /** A value as a tree with search, copyable paths, and marked changes. */
-import { Check, ChevronDown, ChevronRight, Copy } from "lucide-react";
-import { useMemo, useState } from "react";
+import { Check, ChevronDown, ChevronRight, Copy, CornerDownLeft } from "lucide-react";
+import { type DragEvent, useMemo, useState } from "react";
 import { useTranslation } from "react-i18next";
 import type { Json } from "@/api/views";
 import { copyToClipboard } from "@/components/clipboard";
 import { brief, changesIn, pathText, valueAt } from "./changes";
-import { rowsOf } from "./tree";
+import { DRAGGED_PATH, rowsOf } from "./tree";
 
-export function ValueTree(props: { value: Json; before?: Json | undefined; name: string }) {
+/** Inserts the path of a value into a field; null while no field can receive it. */
+export type InsertPath = { name: string; insert: (path: string) => void } | null;
+
+export function ValueTree(props: {
+  value: Json;
+  before?: Json | undefined;
+  name: string;
+  /** If given, rows can be dragged into fields, and inserted by a button. */
+  into?: InsertPath;
+}) {
   const { t } = useTranslation();
   const { value, before } = props;
   const [searchText, setSearchText] = useState("");
@@ -38,6 +47,7 @@ export function ValueTree(props: { value: Json; before?: Json | undefined; name:
           return (
             <li
               key={row.text}
+              {...(props.into === undefined ? {} : { draggable: true, onDragStart: dragPath(row.text) })}
               style={{ paddingLeft: (row.path.length - 1) * 14 }}
               className={`group flex min-h-6 items-start gap-1 rounded px-1 ${isChanged ? "bg-waiting-soft" : "hover:bg-sunken"}`}
             >
@@ -62,6 +72,7 @@ export function ValueTree(props: { value: Json; before?: Json | undefined; name:
                 {row.isOpen === true ? null : brief(row.value, 300)}
                 {isChanged ? <span className="sr-only"> {t("tree.changed")}</span> : null}
               </span>
+              {props.into ? <InsertButton path={row.text} into={props.into} /> : null}
               <button
                 type="button"
                 aria-label={t("tree.copy", { path: row.text })}
@@ -78,6 +89,28 @@ export function ValueTree(props: { value: Json; before?: Json | undefined; name:
       {rows.length === 0 ? <p className="text-ink-faint">{searchText ? t("tree.notFound") : t("tree.empty")}</p> : null}
       {isCut ? <p className="text-ink-faint">{t("tree.cut")}</p> : null}
     </div>
+  );
+}
+
+const dragPath = (path: string) => (event: DragEvent) => {
+  event.dataTransfer.setData(DRAGGED_PATH, path);
+  // Plain inputs hold templates.
+  event.dataTransfer.setData("text/plain", `{{${path}}}`);
+};
+
+function InsertButton({ path, into }: { path: string; into: NonNullable<InsertPath> }) {
+  const { t } = useTranslation();
+  const name = t("tree.insert", { path, field: into.name });
+  return (
+    <button
+      type="button"
+      aria-label={name}
+      title={name}
+      onClick={() => into.insert(path)}
+      className="flex size-6 shrink-0 items-center justify-center opacity-0 group-focus-within:opacity-100 group-hover:opacity-100"
+    >
+      <CornerDownLeft className="size-3.5" aria-hidden />
+    </button>
   );
 }
 

@@ -13,6 +13,9 @@ export interface TreeRow {
 
 export const ROWS_MAX = 500;
 
+/** Type of dragged data: the path of a value, as an expression writes it. */
+export const DRAGGED_PATH = "application/x-pointsman-path";
+
 export function rowsOf(
   value: Json,
   isOpen: (text: string, depth: number) => boolean,

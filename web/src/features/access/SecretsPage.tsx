@@ -14,9 +14,10 @@ import { QueryResult } from "@/components/QueryResult";
 import { RelativeTime } from "@/components/RelativeTime";
 import { EmptyMessage } from "@/components/StatusMessage";
 import { deleteSecret, type OtherSecret, type Secret, type SecretRule, secrets, secretUses } from "./access";
+import { CredentialDialog } from "./CredentialDialog";
 import { SecretDialog } from "./SecretDialog";
 
-type PendingAction = { action: "set"; known: Secret | null } | { action: "delete"; known: Secret };
+type PendingAction = { action: "set" | "credential"; known: Secret | null } | { action: "delete"; known: Secret };
 
 /** The names of stored secrets and their uses. Values are never shown. */
 export function SecretsPage() {
@@ -35,6 +36,9 @@ export function SecretsPage() {
       actions={
         <>
           <LargeListSearch search={search} query={known} label={t("secrets.search")} />
+          <Button onClick={() => setDoing({ action: "credential", known: null })}>
+            <Plus className="size-4" aria-hidden /> {t("credentials.add")}
+          </Button>
           <Button kind="primary" onClick={() => setDoing({ action: "set", known: null })}>
             <Plus className="size-4" aria-hidden /> {t("secrets.add")}
           </Button>
@@ -53,6 +57,9 @@ export function SecretsPage() {
       {elsewhere.length > 0 ? <ExternalSecrets all={elsewhere} /> : null}
       {doing?.action === "set" ? (
         <SecretDialog known={doing.known} onSet={again} onClose={() => setDoing(null)} />
+      ) : null}
+      {doing?.action === "credential" ? (
+        <CredentialDialog known={doing.known} onSet={again} onClose={() => setDoing(null)} />
       ) : null}
       {doing?.action === "delete" ? (
         <Confirm
@@ -105,6 +112,13 @@ function SecretTable(props: {
           cell: (one) => (
             <>
               <code>secret.{one.name}</code>{" "}
+              {one.credential ? (
+                <Chip look={one.credential.connected ? "plain" : "careful"}>
+                  {t(
+                    one.credential.connected ? `credentials.types.${one.credential.type}` : "credentials.notConnected",
+                  )}
+                </Chip>
+              ) : null}{" "}
               {props.hidden.has(one.name) ? <Chip look="careful">{t("secrets.hidden")}</Chip> : null}
             </>
           ),
@@ -126,7 +140,7 @@ function SecretTable(props: {
           cell: (one) => (
             <span className="inline-flex gap-2">
               <Button
-                onClick={() => props.onDo({ action: "set", known: one })}
+                onClick={() => props.onDo({ action: one.credential ? "credential" : "set", known: one })}
                 aria-label={t("secrets.replaceThis", { name: one.name })}
               >
                 {t("secrets.replace")}

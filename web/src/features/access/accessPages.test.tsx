@@ -181,6 +181,7 @@ describe("settings page", () => {
   });
 
   it("finds a setting by text", async () => {
+    server.get("/api/workers", { version: "1", engine: "", shared: false, workers: [], queues: [], owned: [] });
     server.get("/api/settings", {
       version: "1",
       store: "sqlite:///store.db",

@@ -24,8 +24,9 @@ import { EMPTY_SELECTION, type Picked, pickedOf, selectionOf } from "./canvas/se
 import { type DraftStore, makeReadOnlyDraft } from "./document/draft";
 import { editRequest, type Operation } from "./document/operations";
 import { focusAt, pickedAt } from "./document/pointers";
+import { problemsByName } from "./document/problemNames";
 import { openDraft, removeDraft, useStoredDraft } from "./document/storedDrafts";
-import { type EditResponse, useChecked } from "./document/useChecked";
+import { type Checked, type EditResponse, useChecked } from "./document/useChecked";
 import { EditorContext, type EditorState, useEditor } from "./editorContext";
 import { LinkedNode } from "./LinkedNode";
 import { SidePanel } from "./panels/SidePanel";
@@ -75,7 +76,7 @@ function Editor(props: { saved: WorkflowDetail; etag: string | null; native: Def
   const isKept = useStoredDraft(id, saved.revision, store);
 
   const save = useSave(props, store, () => ask("start"));
-  const checked = useChecked(id, draft, saved.problems, save.isPending);
+  const checked = useProblemsByName(useChecked(id, draft, saved.problems, save.isPending), draft.shown);
   const hasErrors = checked.problems.some((one) => one.severity === "error");
   const saveNow = () => {
     if (mayChange && isChanged && !save.isPending && !saved.builtIn) save.mutate({ draftOnly: hasErrors });
@@ -167,6 +168,14 @@ function Editor(props: { saved: WorkflowDetail; etag: string | null; native: Def
         <UnsavedGuard isChanged={isChanged} isKept={isKept} />
       </div>
     </EditorContext>
+  );
+}
+
+function useProblemsByName(checked: Checked, shown: Definition): Checked {
+  const { t, i18n } = useTranslation();
+  return useMemo(
+    () => ({ ...checked, problems: problemsByName(checked.problems, shown, i18n.language, t) }),
+    [checked, shown, i18n.language, t],
   );
 }
 

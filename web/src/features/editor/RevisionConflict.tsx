@@ -80,45 +80,46 @@ export function RevisionConflict({ onClone }: { onClone: () => void }) {
 
   if (!latest && !older && clashes.length === 0) return null;
   return (
-    <section aria-label={t("moved.label")} className="border-b border-waiting/50 bg-waiting-soft px-4 py-2">
+    <section aria-label={t("revisionConflict.label")} className="border-b border-waiting/50 bg-waiting-soft px-4 py-2">
       {latest || older ? (
         <div role="status" className="flex flex-wrap items-center gap-2">
           <TriangleAlert className="size-4 shrink-0 text-waiting" aria-hidden />
           <p className="min-w-0 flex-1 basis-64 break-words">
             {latest
-              ? t("moved.saved", {
+              ? t("revisionConflict.saved", {
                   who: latest.author || "?",
                   revision: latest.revision,
                   when: latest.createdAt === null ? "" : ago(latest.createdAt, i18n.language),
                 })
-              : t("moved.older", { revision: older?.revision, count: older?.done.length ?? 0 })}
+              : t("revisionConflict.older", { revision: older?.revision, count: older?.done.length ?? 0 })}
           </p>
           <Button onClick={() => look.mutate()} disabled={look.isPending}>
-            <GitCompareArrows className="size-4" aria-hidden /> {t("moved.look")}
+            <GitCompareArrows className="size-4" aria-hidden /> {t("revisionConflict.look")}
           </Button>
           <Button
             kind="primary"
             onClick={() => (typed === null ? take.mutate(null) : setAsking(true))}
             disabled={take.isPending}
           >
-            <GitMerge className="size-4" aria-hidden /> {isChanged || older ? t("moved.onTop") : t("moved.take")}
+            <GitMerge className="size-4" aria-hidden />{" "}
+            {isChanged || older ? t("revisionConflict.onTop") : t("revisionConflict.take")}
           </Button>
-          {latest && isChanged ? <Button onClick={onClone}>{t("moved.clone")}</Button> : null}
-          {!latest && older ? <Button onClick={drop}>{t("moved.drop")}</Button> : null}
+          {latest && isChanged ? <Button onClick={onClone}>{t("revisionConflict.clone")}</Button> : null}
+          {!latest && older ? <Button onClick={drop}>{t("revisionConflict.drop")}</Button> : null}
         </div>
       ) : null}
       {clashes.length > 0 ? (
         <div role="status">
-          <p className="font-medium">{t("moved.clashes", { count: clashes.length })}</p>
+          <p className="font-medium">{t("revisionConflict.clashes", { count: clashes.length })}</p>
           <ul className="list-disc pl-5">
             {clashes.map((one) => (
               <li key={`${one.why} ${one.about}`}>
-                <bdi className="font-mono text-xs">{one.about}</bdi> {t(`moved.why.${one.why}`)}
+                <bdi className="font-mono text-xs">{one.about}</bdi> {t(`revisionConflict.why.${one.why}`)}
               </li>
             ))}
           </ul>
           <Button className="mt-1" onClick={() => setClashes([])}>
-            {t("moved.seen")}
+            {t("revisionConflict.seen")}
           </Button>
         </div>
       ) : null}
@@ -133,7 +134,7 @@ export function RevisionConflict({ onClone }: { onClone: () => void }) {
       ) : null}
       {take.isError || look.isError ? <ErrorMessage error={take.error ?? look.error} /> : null}
       {compared ? (
-        <Dialog open wide onClose={() => compare(null)} title={t("moved.what")}>
+        <Dialog open wide onClose={() => compare(null)} title={t("revisionConflict.what")}>
           <DiffView before={compared.before} after={compared.after} />
         </Dialog>
       ) : null}

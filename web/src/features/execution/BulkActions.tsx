@@ -51,11 +51,12 @@ export function BulkActions(props: {
     await client.invalidateQueries({ queryKey: ["executions"] });
   };
   const press = useMutation<void, ApiError, BulkVerb>({ mutationFn: act, onError: props.onFailed });
-  const [first, second] = props.chosen;
+  // The older execution is on the left, as `before`.
+  const [first, second] = [...props.chosen].sort((one, other) => one.startedAt - other.startedAt);
   return (
     <>
       {first && second && props.chosen.length === 2 ? (
-        <Button onClick={() => props.onCompare(second.executionId, first.executionId)}>
+        <Button onClick={() => props.onCompare(first.executionId, second.executionId)}>
           <Columns2 className="size-4" aria-hidden /> {t("executions.compare")}
         </Button>
       ) : null}

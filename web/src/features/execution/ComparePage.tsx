@@ -15,10 +15,11 @@ import { moment, span } from "@/components/times";
 import { useWorkflowName } from "@/components/useWorkflowName";
 import { NodesContext, stepName, useNodeName } from "@/graph/model/nodeNames";
 import { Changes } from "@/values/Changes";
-import { changesIn } from "@/values/changes";
+import { brief, changesIn } from "@/values/changes";
 import { firstDifference, groupsOf, pairsOf } from "./alignment";
 import { GroupRows } from "./ComparedRows";
 import { costsOf, totalOf } from "./costs";
+import { type HandEdit, handEdits, onlyIn } from "./handEdits";
 import { type ExecutionTimeline, timelineOf } from "./timelineModel";
 
 const PAGE = 1000;
@@ -28,6 +29,7 @@ const SHOWN_MAX = 500;
 interface ExecutionSide {
   execution: Execution;
   timeline: ExecutionTimeline;
+  edits: HandEdit[];
   isCut: boolean;
 }
 
@@ -44,7 +46,7 @@ const executionSide = (id: string) => ({
       after = page.last;
       const isAll = page.events.length < PAGE;
       if (isAll || events.length >= EVENTS_MAX)
-        return { execution: known, timeline: timelineOf(events), isCut: !isAll };
+        return { execution: known, timeline: timelineOf(events), edits: handEdits(events), isCut: !isAll };
     }
   },
 });
@@ -80,7 +82,11 @@ function Comparison({ a, b }: { a: string; b: string }) {
           <QueryResult query={other}>
             {(right) => (
               <NodesContext.Provider value={nodes}>
-                <ComparisonTable left={left} right={right} />
+                {left.execution.startedAt <= right.execution.startedAt ? (
+                  <ComparisonTable left={left} right={right} />
+                ) : (
+                  <ComparisonTable left={right} right={left} />
+                )}
               </NodesContext.Provider>
             )}
           </QueryResult>
@@ -110,6 +116,8 @@ function ComparisonTable({ left, right }: { left: ExecutionSide; right: Executio
         {first
           ? t("compare.parts", { step: stepName(first.step, nodeName), how: t(`compare.${first.difference}`) })
           : t("compare.alike")}
+        <HandEdits side="A" edits={onlyIn(left.edits, right.edits)} />
+        <HandEdits side="B" edits={onlyIn(right.edits, left.edits)} />
         {isInputDifferent ? <span className="block text-ink-soft">{t("compare.inputs")}</span> : null}
       </p>
       <section>
@@ -159,6 +167,21 @@ function ComparisonTable({ left, right }: { left: ExecutionSide; right: Executio
       </section>
     </div>
   );
+}
+
+/** Edits by hand are the cause of what follows, so they are named beside the first difference. */
+function HandEdits({ side, edits }: { side: string; edits: readonly HandEdit[] }) {
+  const { t } = useTranslation();
+  return edits.map((one) => (
+    <span key={`${one.path} ${JSON.stringify(one.value)}`} className="block text-waiting">
+      {t(one.by ? "compare.handEditBy" : "compare.handEdit", {
+        side,
+        path: one.path,
+        value: brief(one.value, 60),
+        by: one.by,
+      })}
+    </span>
+  ));
 }
 
 function Side(props: { name: string; executionSide: ExecutionSide; other: { name: string; id: string } }) {

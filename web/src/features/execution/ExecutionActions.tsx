@@ -1,15 +1,17 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
-import { Ban, Download, GitFork, MessageSquare, Pause, Play, RotateCcw, Trash2 } from "lucide-react";
+import { Ban, Download, GitFork, MessageSquare, Pause, PenLine, Play, Repeat, RotateCcw, Trash2 } from "lucide-react";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
-import { control, executionPath, removeExecution, type Verb } from "@/api/queries";
+import { control, executionPath, removeExecution, start, type Verb } from "@/api/queries";
 import { type Definition, ENDED, type Execution } from "@/api/views";
 import { Button } from "@/components/Button";
 import { Confirm } from "@/components/Confirm";
 import { IconButton, iconLook } from "@/components/IconButton";
 import { ErrorMessage } from "@/components/StatusMessage";
 import { useHasRole } from "@/components/useHasRole";
+import { uniqueId } from "@/uniqueId";
+import { StartDialog } from "../workflows/StartDialog";
 import { ForkDialog } from "./ForkDialog";
 import { limitIn } from "./limit";
 import { RaiseDialog } from "./RaiseDialog";
@@ -28,7 +30,7 @@ const ACTIONS: Record<Execution["status"], readonly Verb[]> = {
 };
 const ICONS: Partial<Record<Verb, typeof Pause>> = { pause: Pause, resume: Play, cancel: Ban, retry: RotateCcw };
 
-type OpenDialog = "fork" | "steer" | "raise" | "cancel" | "delete";
+type OpenDialog = "fork" | "steer" | "raise" | "cancel" | "delete" | "start";
 
 /** The actions that are possible on an execution now. `at` is the row on display, or null for the present state. */
 export function ExecutionActions(props: {
@@ -81,6 +83,7 @@ export function ExecutionActions(props: {
           <MessageSquare className="size-4" /> {t("execution.steer")}
         </Button>
       ) : null}
+      {isOperator ? <RunAgain execution={one} onEdit={() => setOpenDialog("start")} /> : null}
       {isOperator ? (
         <Button onClick={() => setOpenDialog("fork")} title={t("execution.forkAbout")}>
           <GitFork className="size-4" /> {props.at === null ? t("execution.fork") : t("execution.forkHere")}
@@ -126,7 +129,27 @@ export function ExecutionActions(props: {
       {openDialog === "steer" ? (
         <SteerDialog execution={one} definition={props.definition} onClose={close} onDone={update} />
       ) : null}
+      {openDialog === "start" ? <StartDialog workflow={one.workflowId} input={one.input} onClose={close} /> : null}
       {openDialog === "fork" ? <ForkDialog execution={one} at={props.at} onClose={close} /> : null}
     </div>
+  );
+}
+
+/** Start the workflow again: with the same input, or after the user edited it. */
+function RunAgain({ execution, onEdit }: { execution: Execution; onEdit: () => void }) {
+  const { t } = useTranslation();
+  const navigate = useNavigate();
+  const again = useMutation({
+    mutationFn: () => start(execution.workflowId, execution.input, uniqueId()),
+    onSuccess: ({ executionId }) => navigate({ to: "/executions/$id", params: { id: executionId } }),
+  });
+  return (
+    <>
+      <Button onClick={() => again.mutate()} disabled={again.isPending} title={t("execution.againAbout")}>
+        <Repeat className="size-4" /> {t("execution.again")}
+      </Button>
+      <IconButton icon={PenLine} kind="plain" name={t("execution.againEdited")} onClick={onEdit} />
+      {again.isError ? <ErrorMessage error={again.error} /> : null}
+    </>
   );
 }

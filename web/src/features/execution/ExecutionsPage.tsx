@@ -5,23 +5,23 @@ import { useTranslation } from "react-i18next";
 import { hasFilters } from "@/address";
 import type { ApiError } from "@/api/http";
 import { executions } from "@/api/queries";
-import type { ExecutionEntry } from "@/api/views";
 import { ErrorDetail } from "@/components/ErrorDetail";
 import { LoadMore } from "@/components/Listing";
-import { RelativeTime } from "@/components/RelativeTime";
-import { ScriptedBadge } from "@/components/Scripted";
-import { SelectionBar, SelectionCheckbox } from "@/components/SelectionBar";
-import { Status } from "@/components/Status";
+import { SelectionBar } from "@/components/SelectionBar";
 import { EmptyMessage, ErrorMessage, Loading } from "@/components/StatusMessage";
-import { span } from "@/components/times";
-import { type Selection, useSelection } from "@/components/useSelection";
+import { useHasRole } from "@/components/useHasRole";
+import { useSelection } from "@/components/useSelection";
 import { useTitle } from "@/components/useTitle";
 import { useWorkflowName } from "@/components/useWorkflowName";
 import { BulkActions, type BulkResult } from "./BulkActions";
+import { BulkAll } from "./BulkAll";
 import { ExecutionFilters } from "./ExecutionFilters";
+import { ExecutionRow } from "./ExecutionRow";
 import { filterOf } from "./filters";
+import { ColumnMenu, ViewMenu } from "./ListMenus";
+import { useColumns } from "./listColumns";
 
-const PARTIAL_RUN_PREFIX = "try-";
+const DEFAULT_COLUMNS = 3;
 
 export function ExecutionsPage() {
   const { t } = useTranslation();
@@ -32,11 +32,18 @@ export function ExecutionsPage() {
   const entries = found.data?.pages.flatMap((page) => page.executions) ?? [];
   const ids = entries.map((one) => one.executionId);
   const selection = useSelection(ids);
+  const [columns, toggleColumn] = useColumns();
+  const workflowName = useWorkflowName();
+  const isOperator = useHasRole("operator");
   const [bulkResult, setBulkResult] = useState<BulkResult | null>(null);
   const [failed, setFailed] = useState<ApiError | null>(null);
   return (
-    <div className="mx-auto max-w-5xl p-4 sm:p-6">
-      <h1 className="text-xl font-semibold">{t("executions.title")}</h1>
+    <div className={`mx-auto p-4 sm:p-6 ${columns.length > DEFAULT_COLUMNS ? "max-w-[96rem]" : "max-w-5xl"}`}>
+      <div className="flex flex-wrap items-center gap-2">
+        <h1 className="mr-auto text-xl font-semibold">{t("executions.title")}</h1>
+        <ViewMenu search={search} onOpen={(view) => void navigate({ to: "/executions", search: view })} />
+        <ColumnMenu columns={columns} onToggle={toggleColumn} />
+      </div>
       <ExecutionFilters search={search} />
       <div className="mt-3">
         {found.isPending ? <Loading /> : null}
@@ -54,6 +61,14 @@ export function ExecutionsPage() {
             </EmptyMessage>
           )
         ) : null}
+        {entries.length > 0 ? (
+          <div className="mb-1 flex flex-wrap items-center gap-3 text-sm text-ink-soft">
+            <span role="status">
+              {t(found.hasNextPage ? "executions.countMore" : "executions.count", { count: entries.length })}
+            </span>
+            {isOperator && !search.q ? <BulkAll filter={filterOf(search)} onDone={setBulkResult} /> : null}
+          </div>
+        ) : null}
         <SelectionBar selection={selection} listed={ids}>
           <BulkActions
             chosen={entries.filter((one) => selection.has(one.executionId))}
@@ -68,51 +83,18 @@ export function ExecutionsPage() {
         </SelectionBar>
         <ul className="divide-y divide-line overflow-hidden rounded-lg border border-line bg-surface empty:hidden">
           {entries.map((one) => (
-            <Row key={one.executionId} entry={one} selection={selection} />
+            <ExecutionRow
+              key={one.executionId}
+              entry={one}
+              selection={selection}
+              columns={columns}
+              workflowName={workflowName}
+            />
           ))}
         </ul>
         <LoadMore query={found} />
       </div>
     </div>
-  );
-}
-
-function Row({ entry, selection }: { entry: ExecutionEntry; selection: Selection }) {
-  const { t } = useTranslation();
-  const nodeName = useWorkflowName();
-  const id = entry.executionId;
-  return (
-    <li className={`flex items-center pl-4 hover:bg-sunken ${selection.has(id) ? "bg-accent-soft" : ""}`}>
-      <SelectionCheckbox selection={selection} id={id} label={t("selection.choose", { name: id })} />
-      <Link
-        to="/executions/$id"
-        params={{ id }}
-        className="flex min-w-0 flex-1 flex-wrap items-center gap-x-4 gap-y-1 px-4 py-2.5 max-sm:pl-2"
-      >
-        <span className="shrink-0 sm:w-40">
-          <Status status={entry.status} />
-        </span>
-        <span className="min-w-0 flex-1 font-medium wrap-anywhere max-sm:order-first max-sm:basis-full">
-          <bdi title={entry.workflowId}>{nodeName(entry.workflowId)}</bdi>
-          {entry.scripted ? (
-            <span className="ml-2 font-normal">
-              <ScriptedBadge scripted />
-            </span>
-          ) : null}
-          {entry.parent ? <span className="ml-2 font-normal text-ink-faint">{t("executions.part")}</span> : null}
-          {id.startsWith(PARTIAL_RUN_PREFIX) ? (
-            <span className="ml-2 font-normal text-ink-faint">{t("executions.trial")}</span>
-          ) : null}
-        </span>
-        <span className="max-w-64 truncate font-mono text-xs text-ink-faint max-sm:hidden">{id}</span>
-        <span className="ml-auto text-right text-ink-soft sm:w-28">
-          <RelativeTime at={entry.startedAt} />
-        </span>
-        <span className="w-20 text-right text-ink-soft tabular-nums max-sm:hidden">
-          {span(entry.updatedAt - entry.startedAt)}
-        </span>
-      </Link>
-    </li>
   );
 }
 

@@ -12,11 +12,12 @@ import { stepName, useNodeName } from "@/graph/model/nodeNames";
 import { textIn } from "@/i18n";
 import { Changes } from "@/values/Changes";
 import { changesIn, valueAt } from "@/values/changes";
-import { CallCards } from "./CallCards";
+import { Conversation } from "./Conversation";
 import { Evidence } from "./Evidence";
 import { reloadEvents } from "./eventReload";
 import { isInFocus } from "./focus";
 import { type LiveOutput, useLive } from "./live";
+import { messagesIn, otherInput } from "./messages";
 import { type ExecutionTimeline, type StepRecord, timelineOf } from "./timelineModel";
 import { Section, Value } from "./Value";
 
@@ -106,6 +107,8 @@ function StepDetail({ execution, step, live }: { execution: string; step: StepRe
   const first = step.spans[0];
   const last = step.spans.at(-1);
   const usage = step.usage;
+  // Messages are part of the conversation.
+  const input = step.input && messagesIn(step.input).length > 0 ? otherInput(step.input) : step.input;
   const response = step.response as { text?: Json } | null | undefined;
   return (
     <div className="mt-3">
@@ -162,10 +165,16 @@ function StepDetail({ execution, step, live }: { execution: string; step: StepRe
         </Section>
       ) : null}
       {step.writes.length > 0 ? <StepWrites execution={execution} step={step} /> : null}
-      <CallCards execution={execution} step={step.step} version={step.eventPositions.length / 2} live={live} />
-      {step.input ? (
+      <Conversation
+        execution={execution}
+        step={step.step}
+        version={step.eventPositions.length / 2}
+        input={step.input}
+        live={live}
+      />
+      {input ? (
         <Section title={t("step.input")}>
-          <Value value={step.input} />
+          <Value value={input} />
         </Section>
       ) : null}
     </div>

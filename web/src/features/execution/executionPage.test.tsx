@@ -152,3 +152,30 @@ describe("execution page", () => {
     });
   });
 });
+
+describe("run again", () => {
+  it("starts the workflow with the same input, or with an edited one", async () => {
+    show({ status: "completed", input: { goal: "tides" } });
+    server.post("/api/workflows/{id}/execute", { executionId: "exec-1" } as never);
+    server.get("/api/workflows/{id}", {
+      document: {
+        id: "letter",
+        input: { type: "object", properties: { goal: { type: "string" } } },
+        nodes: [],
+        edges: [],
+      },
+    } as never);
+    const { user } = await open("/executions/exec-1");
+    await user.click(await screen.findByRole("button", { name: "Run again" }));
+    await waitFor(() => expect(server.bodiesTo("post", "/api/workflows/{id}/execute")).toHaveLength(1));
+    await user.click(screen.getByRole("button", { name: "Edit the input and run again" }));
+    const asked = await dialog();
+    await fill(user, await asked.findByLabelText(/goal/), "storms");
+    await user.click(asked.getByRole("button", { name: "Start" }));
+    await waitFor(() => expect(server.bodiesTo("post", "/api/workflows/{id}/execute")).toHaveLength(2));
+    expect(server.bodiesTo("post", "/api/workflows/{id}/execute")).toMatchObject([
+      { input: { goal: "tides" } },
+      { input: { goal: "storms" } },
+    ]);
+  });
+});

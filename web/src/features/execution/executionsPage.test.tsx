@@ -1,7 +1,7 @@
 import { fireEvent, screen, waitFor, within } from "@testing-library/react";
 import { beforeEach, describe, expect, it } from "vitest";
 import type { ExecutionEntry } from "@/api/views";
-import { AT, entry, workflowEntry } from "@/testing/answers";
+import { AT, entry, execution, workflowEntry } from "@/testing/answers";
 import { dialog, fill, main, open, server } from "@/testing/page";
 import { type RecordedRequest, refusal } from "@/testing/server";
 
@@ -194,3 +194,56 @@ describe("list of executions", () => {
 
 /** The sort order is a select with options too. */
 const choicesOfOrder = () => (screen.getByLabelText("Sort by") as HTMLSelectElement).options.length;
+
+describe("work on executions", () => {
+  it("shows chosen columns, and loads executions only for columns that need them", async () => {
+    kept = [entry("exec-1", { startedBy: "ada" })];
+    server.get("/api/workflows/executions/{eid}", {
+      ...execution("exec-1"),
+      input: { topic: "tides" },
+      steps: 4,
+    } as never);
+    const { user } = await open("/executions");
+    await shows(1);
+    expect(items()[0]?.textContent).toContain("Started by: ada");
+    expect(server.requestsTo("get", "/api/workflows/executions/{eid}")).toHaveLength(0);
+    await user.click(screen.getByRole("button", { name: "Columns" }));
+    await user.click(screen.getByRole("checkbox", { name: "Input" }));
+    await user.click(screen.getByRole("checkbox", { name: "Started by" }));
+    await waitFor(() => expect(items()[0]?.textContent).toContain("tides"));
+    expect(items()[0]?.textContent).not.toContain("ada");
+  });
+
+  it("saves filters as a view, and opens it again", async () => {
+    kept = [entry("exec-1"), entry("exec-2", { status: "failed" })];
+    const { user } = await open("/executions?status=failed");
+    await shows(1);
+    await user.click(screen.getByRole("button", { name: "Views" }));
+    await user.type(screen.getByLabelText("Name of the view"), "To repair");
+    await user.click(screen.getByRole("button", { name: "Save view" }));
+    await user.keyboard("{Escape}");
+    await user.click(screen.getByRole("button", { name: "Clear" }));
+    await shows(2);
+    await user.click(screen.getByRole("button", { name: "Views" }));
+    await user.click(screen.getByRole("button", { name: "To repair" }));
+    await shows(1);
+  });
+
+  it("acts on all results of the filters after a count by the server", async () => {
+    kept = [entry("exec-1", { status: "failed" })];
+    const results = ["exec-1", "exec-0"].map((executionId) => ({ executionId, status: "failed", error: null }));
+    server.post("/api/workflows/executions/bulk", { executions: results } as never);
+    const { user } = await open("/executions?status=failed");
+    await shows(1);
+    await user.click(screen.getByRole("button", { name: "Act on all results" }));
+    await user.click(await screen.findByRole("menuitem", { name: "Retry" }));
+    const asked = await dialog();
+    asked.getByText("Retry: 2 executions?");
+    await user.click(asked.getByRole("button", { name: "Retry" }));
+    await screen.findByText("2 executions retried.");
+    expect(server.bodiesTo("post", "/api/workflows/executions/bulk")).toEqual([
+      { verb: "retry", statuses: ["failed"], dryRun: true },
+      { verb: "retry", statuses: ["failed"] },
+    ]);
+  });
+});

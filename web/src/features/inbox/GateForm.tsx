@@ -43,8 +43,7 @@ const UNREACHABLE_STATUSES: ReadonlySet<number> = new Set([502, 503, 504]);
 /** Error code: the gate has changed since the user saw it. */
 const GATE_CHANGED = "gate-changed";
 
-/** The question of a gate, with the form to answer it. */
-export function GateForm(props: {
+interface GateFormProps {
   execution: string;
   gate: Gate;
   onDone?: () => void;
@@ -54,7 +53,12 @@ export function GateForm(props: {
   closedReason?: string | null;
   /** Enable a keyboard shortcut for each action; for pages with a single gate. */
   hasKeys?: boolean;
-}) {
+  /** Set for the recipient of a link, who has no account: sends the answer by the link. */
+  sendByLink?: (answer: GateAnswer) => Promise<unknown>;
+}
+
+/** The question of a gate, with the form to answer it. */
+export function GateForm(props: GateFormProps) {
   const { t } = useTranslation();
   const { gate } = props;
   const name = useId();
@@ -63,8 +67,8 @@ export function GateForm(props: {
   const fits = useRef<FormValidity>(null);
   // The answer carries the digest of what the user saw; after a change of the gate the user must confirm first.
   const [seen, setSeen] = useState(gate.digest);
-  const barredReason = useBarredReason(gate);
-  const answer = useAnswer(props.execution, props.onDone);
+  const barredReason = useBarredReason(gate, !props.sendByLink);
+  const answer = useAnswer(props.execution, props.onDone, props.sendByLink);
   // The gate closes through the user's own answer too: that is not reported as closed by another user.
   const closedReason = answer.isPending || answer.isSuccess ? null : (props.closedReason ?? null);
   const hasChanged = closedReason === null && !answer.isPending && !answer.isSuccess && gate.digest !== seen;
@@ -140,7 +144,7 @@ export function GateForm(props: {
               onPress={() => submit(option.value)}
             />
           ))}
-          {isRestricted(gate) && gate.approvers?.delegable ? (
+          {isRestricted(gate) && gate.approvers?.delegable && !props.sendByLink ? (
             <DelegateButton
               execution={props.execution}
               gate={gate}
@@ -175,14 +179,19 @@ function dataFor(gate: Gate, action: string, draft: DraftAnswer, fits: FormValid
 
 /** Send the answer. The idempotency key makes a repeated answer count once, so it is retried while the server is
  * unreachable. */
-function useAnswer(execution: string, onDone: (() => void) | undefined) {
+function useAnswer(
+  execution: string,
+  onDone: (() => void) | undefined,
+  sendByLink: ((answer: GateAnswer) => Promise<unknown>) | undefined,
+) {
   const client = useQueryClient();
-  return useMutation<Execution, ApiError, GateAnswer>({
-    mutationFn: (answer) => respond(execution, answer),
+  return useMutation<Execution | null, ApiError, GateAnswer>({
+    mutationFn: (answer) => (sendByLink ? sendByLink(answer).then(() => null) : respond(execution, answer)),
     retry: (_, why) => why.isUnreachable || UNREACHABLE_STATUSES.has(why.status),
     retryDelay: (failures) => Math.min(500 * 2 ** failures, 10_000),
     onSuccess: (next) => {
       onDone?.();
+      if (next === null) return;
       client.setQueryData(["execution", execution], next);
       void client.invalidateQueries({ queryKey: ["inbox"] });
     },

@@ -24,7 +24,7 @@ export function NeededWorkers(props: { execution: Execution; className: string }
   );
 }
 
-const KINDS = ["tool", "model", "secret"] as const;
+const KINDS = ["queue", "tool", "model", "secret"] as const;
 
 function kindOf(needs: string) {
   return KINDS.find((kind) => needs.startsWith(`${kind}:`)) ?? "executor";

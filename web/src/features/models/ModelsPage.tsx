@@ -11,6 +11,7 @@ import { Page } from "@/components/Page";
 import { QueryResult } from "@/components/QueryResult";
 import { EmptyMessage, ErrorMessage } from "@/components/StatusMessage";
 import { useHasRole } from "@/components/useHasRole";
+import { ConnectCards } from "./ConnectCards";
 import { Keys } from "./Keys";
 import { type Model, type ModelPing, type Models, models, type Provider, ping } from "./models";
 
@@ -38,7 +39,14 @@ export function ModelsPage() {
           <ErrorMessage error={asked.error} />
         </div>
       ) : null}
-      <QueryResult query={known}>{(all) => <PingResult all={all} pinged={asked.data} />}</QueryResult>
+      <QueryResult query={known}>
+        {(all) => (
+          <>
+            {mayPing ? <ConnectCards models={all} /> : null}
+            <PingResult all={all} pinged={asked.data} />
+          </>
+        )}
+      </QueryResult>
       {maySeeKeys ? <Keys /> : null}
     </Page>
   );
@@ -59,12 +67,7 @@ function PingResult({ all, pinged }: { all: Models; pinged: Map<string, ModelPin
       </PageSection>
       <PageSection title={t("models.providers")} about={t("models.providersAbout")}>
         {all.providers.length === 0 ? (
-          <EmptyMessage title={t("models.noProvider")}>
-            {t("models.noProviderHint")}
-            <pre className="mx-auto mt-3 w-fit rounded-md bg-sunken p-3 text-left font-mono text-xs whitespace-pre-wrap">
-              {'OPENAI_API_KEY=…\n\n# pointsman.toml\nmodel = "openai:gpt-5"'}
-            </pre>
-          </EmptyMessage>
+          <EmptyMessage title={t("models.noProvider")}>{t("models.noProviderHint")}</EmptyMessage>
         ) : (
           <ProviderTable found={all.providers} />
         )}

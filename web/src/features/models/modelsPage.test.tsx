@@ -69,6 +69,7 @@ let calls = 0;
 beforeEach(() => {
   calls = 0;
   server.get("/api/models", OWN);
+  server.get("/api/models/kinds", { kinds: [] });
   server.get("/api/models/keys", () => ({
     providers: [provider(key("own/0", calls), key("own/1", 0))],
     at: AT,

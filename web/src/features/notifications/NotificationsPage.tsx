@@ -76,12 +76,20 @@ function Addresses({ found }: { found: readonly Address[] }) {
       keyOf={(one) => one.name}
       columns={[
         { name: t("notifications.name"), cell: (one) => one.name },
-        { name: t("notifications.url"), cell: (one) => <span className="font-mono text-xs">{one.url}</span> },
+        { name: t("notifications.format"), cell: (one) => t(`notifications.formats.${one.format}`) },
+        {
+          name: t("notifications.url"),
+          cell: (one) => (one.url ? <span className="font-mono text-xs">{one.url}</span> : one.recipients.join(", ")),
+        },
         {
           name: t("notifications.events"),
           cell: (one) => one.events.map((event) => t(`notifications.kinds.${event}`, event)).join(", "),
         },
         { name: t("notifications.workflows"), cell: (one) => one.workflows.join(", ") },
+        {
+          name: t("notifications.answerLinks"),
+          cell: (one) => t(one.answerLinks ? "notifications.yes" : "notifications.no"),
+        },
         { name: t("notifications.signed"), cell: (one) => t(one.signed ? "notifications.yes" : "notifications.no") },
       ]}
     />
@@ -115,7 +123,14 @@ function Outbox({ found }: { found: readonly Notice[] }) {
                 <Link to="/executions/$id" params={{ id: one.executionId }} className="hover:underline">
                   {one.event}
                 </Link>
-                <span className="block text-xs font-normal text-ink-faint">{one.to}</span>
+                <span className="block text-xs font-normal text-ink-faint">
+                  {one.recipient ? t("notifications.toPerson", { to: one.to, recipient: one.recipient }) : one.to}
+                </span>
+                {one.reminder > 0 ? (
+                  <span className="block text-xs font-normal text-ink-faint">
+                    {t("notifications.reminder", { number: one.reminder })}
+                  </span>
+                ) : null}
               </>
             ),
           },

@@ -9,6 +9,8 @@ describe("notifications page", () => {
     let notice: Schemas["NoticeView"] = {
       id: "exec-1/failed/desk",
       to: "desk",
+      recipient: null,
+      reminder: 0,
       event: "workflow.failed",
       executionId: "exec-1",
       state: "dead",

@@ -11,6 +11,7 @@ import { Page } from "@/components/Page";
 import { QueryResult } from "@/components/QueryResult";
 import { SearchBox } from "@/components/SearchBox";
 import { EmptyMessage } from "@/components/StatusMessage";
+import { Workers } from "./Workers";
 
 type Setting = Schemas["SettingView"];
 
@@ -40,6 +41,7 @@ export function SettingsPage() {
                 />
               </Card>
             </PageSection>
+            <Workers />
             <PageSection title={t("settings.all")}>
               <Table all={reply.settings} />
             </PageSection>

@@ -18,6 +18,7 @@ import { isObject } from "@/values/changes";
 const PAGE = 1000;
 const PAGES_MAX = 5;
 const RUNS = 3;
+const RUNS_LISTED = 20;
 const FRESH_MS = 30_000;
 /** These nodes route control and have no results of their own. */
 const CONTROL_NODES: ReadonlySet<string> = new Set([
@@ -38,6 +39,7 @@ export const isPinnable = (type: string) => !CONTROL_NODES.has(type);
 
 /** One run: its timeline and the workflow that it executed. */
 export interface Run {
+  execution: string;
   story: ExecutionTimeline;
   definition: Definition;
 }
@@ -54,7 +56,7 @@ export async function loadRun(execution: string, signal?: AbortSignal): Promise<
     after = read.last;
     if (read.events.length < PAGE) break;
   }
-  return { story: timelineOf(events), definition: response.document };
+  return { execution, story: timelineOf(events), definition: response.document };
 }
 
 /**
@@ -74,6 +76,18 @@ export const lastRuns = (workflow: string) =>
     staleTime: FRESH_MS,
   });
 
+/** Past executions and partial runs from which the user can choose. */
+export const pastRuns = (workflow: string) =>
+  queryOptions({
+    queryKey: ["last", workflow, "list"],
+    queryFn: ({ signal }) =>
+      apiRequest<{ executions: ExecutionEntry[] }>(
+        `/api/workflows/executions${query({ workflow, trials: "true", limit: RUNS_LISTED })}`,
+        { signal },
+      ).then((found) => found.executions),
+    staleTime: FRESH_MS,
+  });
+
 /** Results of a node by step, from the latest run that has any. */
 export function stepsOf(runs: readonly Run[], node: string): Map<string, Json> {
   for (const { story } of runs) {
@@ -89,7 +103,7 @@ export function stepsOf(runs: readonly Run[], node: string): Map<string, Json> {
 }
 
 /** The result of a finished step in the form that a mock needs; undefined if it has none. */
-function resultOf(step: StepRecord | undefined): Json | undefined {
+export function resultOf(step: StepRecord | undefined): Json | undefined {
   if (!step || (step.status !== "done" && step.status !== "passed")) return undefined;
   const decision = step.response ?? {};
   const result = step.result ?? undefined;

@@ -1,7 +1,8 @@
 import { afterEach, describe, expect, it } from "vitest";
 import type { Definition, DefinitionNode, JournalEvent } from "@/api/views";
 import { makeDraft } from "@/features/editor/document/draft";
-import { timelineOf } from "@/features/execution/timelineModel";
+import { type StepRecord, timelineOf } from "@/features/execution/timelineModel";
+import { arrivedAt, runWith } from "./arrived";
 import { followRenames } from "./followRenames";
 import { previousResults, type Run, stepsOf } from "./lastRuns";
 import { branchesOf, sampleFor, sampleOf, withBranch } from "./sample";
@@ -39,8 +40,19 @@ function ran(definition: Definition, ...steps: [string, string, unknown, object?
     { seq: ++seq, n: 0, at: seq, kind: "step_started", step, node: of },
     { seq: ++seq, n: 0, at: seq, kind: "step_succeeded", step, node: of, result, said },
   ]);
-  return { story: timelineOf(events), definition };
+  return { execution: "e", story: timelineOf(events), definition };
 }
+
+it("finds the values that a step could read", () => {
+  const run = ran(FLOW, ["plan", "plan", "first"], ["ask", "ask", "yes"], ["send", "send", "sent"]);
+  const step = run.story.steps.get("send") as StepRecord;
+  expect(arrivedAt({ topic: "tides" }, run, step)).toEqual({
+    topic: "tides",
+    nodes: { plan: "first", ask: "yes" },
+  });
+  expect(arrivedAt({ topic: "tides" }, run, run.story.steps.get("plan") as StepRecord)).toEqual({ topic: "tides" });
+  expect(runWith([ran(FLOW, ["plan", "plan", 1]), run], "send")).toBe(run);
+});
 
 describe("results of previous runs", () => {
   const whole = ran(

@@ -18,8 +18,9 @@ export function useTrial() {
   const { id, draft } = useEditor();
   const { run, pin } = useRun();
   const story = useTryout(id, (now) => now.log?.timeline);
+  const execution = useTryout(id, (now) => now.execution) ?? "";
   const last = useQuery(lastRuns(id));
-  const shown = story ? [{ story, definition: draft.shown }] : [];
+  const shown = story ? [{ execution, story, definition: draft.shown }] : [];
   const currentInputs = () => {
     const { input, pins } = tryoutOf(id).getState();
     return [draft.shown, input, pins];

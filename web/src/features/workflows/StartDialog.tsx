@@ -12,6 +12,7 @@ import { ErrorMessage, Loading } from "@/components/StatusMessage";
 import { textIn } from "@/i18n";
 import { useServerTexts } from "@/i18n/given";
 import { uniqueId } from "@/uniqueId";
+import { reachStep } from "../templates/firstSteps";
 import { BUILT_IN_PREFIX } from "./ids";
 import { translatedInput } from "./inputPrompt";
 
@@ -20,23 +21,26 @@ const NOTHING = { type: "object" };
 const SchemaForm = lazy(() => import("@/forms/SchemaForm").then((part) => ({ default: part.SchemaForm })));
 
 /** Show a form for the input schema of a workflow, and start it. */
-export function StartDialog(props: { workflow: string; onClose: () => void }) {
+export function StartDialog(props: { workflow: string; input?: Json; onClose: () => void }) {
   const { t, i18n } = useTranslation();
   const navigate = useNavigate();
   const known = useQuery(definition(props.workflow));
   // One idempotency key per dialog: a double click starts one execution.
   const key = useMemo(() => uniqueId(), []);
   const form = useId();
-  const [input, setInput] = useState<Json>({});
-  const { shelf } = useServerTexts();
+  const [input, setInput] = useState<Json>(props.input ?? {});
+  const { builtIn } = useServerTexts();
   const asked = known.data?.input ?? NOTHING;
   const schema = useMemo(
-    () => (props.workflow.startsWith(BUILT_IN_PREFIX) ? translatedInput(asked, shelf) : asked),
-    [props.workflow, asked, shelf],
+    () => (props.workflow.startsWith(BUILT_IN_PREFIX) ? translatedInput(asked, builtIn) : asked),
+    [props.workflow, asked, builtIn],
   );
   const begin = useMutation<{ executionId: string }, ApiError, Json>({
     mutationFn: (given) => start(props.workflow, given, `${key}`),
-    onSuccess: ({ executionId }) => navigate({ to: "/executions/$id", params: { id: executionId } }),
+    onSuccess: ({ executionId }) => {
+      reachStep("run");
+      return navigate({ to: "/executions/$id", params: { id: executionId } });
+    },
   });
   return (
     <DraftDialog
@@ -62,13 +66,14 @@ export function StartDialog(props: { workflow: string; onClose: () => void }) {
             id={form}
             busy={begin.isPending}
           />
+          {/* Only beside the loaded form: an earlier click would have no effect. */}
+          <DialogActions onClose={props.onClose}>
+            <Button kind="primary" type="submit" form={form} disabled={begin.isPending}>
+              {t("start.begin")}
+            </Button>
+          </DialogActions>
         </Suspense>
       ) : null}
-      <DialogActions onClose={props.onClose}>
-        <Button kind="primary" type="submit" form={form} disabled={!known.isSuccess || begin.isPending}>
-          {t("start.begin")}
-        </Button>
-      </DialogActions>
     </DraftDialog>
   );
 }

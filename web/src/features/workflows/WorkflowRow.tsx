@@ -1,13 +1,13 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { Play, Users } from "lucide-react";
+import { Globe, Play, Users } from "lucide-react";
 import { lazy, Suspense, useState } from "react";
 import { useTranslation } from "react-i18next";
 import type { ApiError } from "@/api/http";
 import type { CatalogueEntry } from "@/api/views";
 import { Button } from "@/components/Button";
 import { ServerText } from "@/components/ErrorDetail";
-import { IconButton } from "@/components/IconButton";
+import { IconButton, iconLook } from "@/components/IconButton";
 import { SelectionCheckbox } from "@/components/SelectionBar";
 import { StatusIcon } from "@/components/Status";
 import { ErrorMessage } from "@/components/StatusMessage";
@@ -94,6 +94,17 @@ export function WorkflowRow(props: { entry: CatalogueEntry; selection: Selection
           {isOurs ? (
             <IconButton icon={Users} name={t("sharing.of", { name })} onClick={() => setSharing(true)} />
           ) : null}
+          {isOurs ? (
+            <Link
+              to="/workflows/$id/publish"
+              params={{ id: entry.id }}
+              className={iconLook()}
+              aria-label={t("publish.of", { name })}
+              title={t("publish.of", { name })}
+            >
+              <Globe className="size-4" aria-hidden />
+            </Link>
+          ) : null}
           <ExportButton id={entry.id} name={name} />
           {mayRun ? (
             <Button onClick={props.onStart} disabled={!entry.enabled} aria-label={t("workflows.startNamed", { name })}>
@@ -129,7 +140,7 @@ function LostText(props: { id: string; losses: readonly string[]; onSeen: () => 
         <Link to="/workflows/$id" params={{ id: props.id }} className="inline-flex min-h-6 items-center underline">
           {t("workflows.lostBefore")}
         </Link>
-        <Button onClick={props.onSeen}>{t("moved.seen")}</Button>
+        <Button onClick={props.onSeen}>{t("revisionConflict.seen")}</Button>
       </p>
     </div>
   );

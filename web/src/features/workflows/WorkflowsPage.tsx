@@ -1,6 +1,6 @@
 import { useInfiniteQuery } from "@tanstack/react-query";
-import { useNavigate, useSearch } from "@tanstack/react-router";
-import { FileUp, Plus, Sparkles } from "lucide-react";
+import { Link, useNavigate, useSearch } from "@tanstack/react-router";
+import { FileUp, LayoutTemplate, Plus, Sparkles } from "lucide-react";
 import { lazy, Suspense, useEffect, useState } from "react";
 import { useTranslation } from "react-i18next";
 import type { CatalogueEntry } from "@/api/views";
@@ -12,6 +12,7 @@ import { ToggleChip } from "@/components/ToggleChip";
 import { useDebouncedInput } from "@/components/useDebouncedInput";
 import { useHasRole } from "@/components/useHasRole";
 import { useTitle } from "@/components/useTitle";
+import { FirstSteps } from "../templates/FirstSteps";
 import { type CatalogueSearch, catalogue, type Sort } from "./catalogue";
 import { DropTarget } from "./DropTarget";
 import { NewDialog } from "./NewDialog";
@@ -31,12 +32,12 @@ export function WorkflowsPage() {
   useTitle(t("workflows.title"));
   const search = useSearch({ from: "/workflows" });
   const saved = useInfiniteQuery(catalogue(search, false));
-  const shelf = useInfiniteQuery(catalogue(search, true));
+  const builtIn = useInfiniteQuery(catalogue(search, true));
   const mayDesign = useHasRole("editor");
   const [open, setOpen] = useState<Open | null>(null);
   const close = () => setOpen(null);
   const ours = saved.data?.pages.flatMap((page) => page.workflows) ?? [];
-  const shipped = shelf.data?.pages.flatMap((page) => page.workflows) ?? [];
+  const shipped = builtIn.data?.pages.flatMap((page) => page.workflows) ?? [];
   const start = (id: string) => setOpen({ dialog: "start", id });
   const isNarrowed = Boolean(search.q || search.tag);
 
@@ -46,6 +47,7 @@ export function WorkflowsPage() {
         <h1 className="mr-auto text-xl font-semibold">{t("workflows.title")}</h1>
         {mayDesign ? (
           <>
+            <TemplatesLink />
             <Button onClick={() => setOpen({ dialog: "describe" })}>
               <Sparkles className="size-4" aria-hidden /> {t("describe.open")}
             </Button>
@@ -58,6 +60,7 @@ export function WorkflowsPage() {
           </>
         ) : null}
       </div>
+      {mayDesign && saved.isSuccess ? <FirstSteps isNew={ours.length === 0 && !isNarrowed} /> : null}
       <CatalogueFilters search={search} shown={[...ours, ...shipped]} />
 
       <div className="mt-3">
@@ -65,10 +68,15 @@ export function WorkflowsPage() {
         {saved.isError ? <ErrorMessage error={saved.error} onRetry={() => void saved.refetch()} /> : null}
         {saved.isSuccess && ours.length === 0 && !isNarrowed ? (
           <EmptyMessage title={t("workflows.none")}>
-            {t(mayDesign ? "workflows.noneHint" : "workflows.noneYours")}
+            <p>{t(mayDesign ? "workflows.noneHint" : "workflows.noneYours")}</p>
+            {mayDesign ? (
+              <div className="mt-4 flex justify-center">
+                <TemplatesLink />
+              </div>
+            ) : null}
           </EmptyMessage>
         ) : null}
-        {saved.isSuccess && shelf.isSuccess && ours.length + shipped.length === 0 && isNarrowed ? (
+        {saved.isSuccess && builtIn.isSuccess && ours.length + shipped.length === 0 && isNarrowed ? (
           <EmptyMessage
             title={t("workflows.noMatch", { words: [search.q, ...(search.tag ?? [])].filter(Boolean).join(" ") })}
           >
@@ -86,7 +94,7 @@ export function WorkflowsPage() {
                 <WorkflowRow key={one.id} entry={one} selection={null} onStart={() => start(one.id)} />
               ))}
             </ul>
-            <LoadMore query={shelf} />
+            <LoadMore query={builtIn} />
           </section>
         ) : null}
       </div>
@@ -98,6 +106,18 @@ export function WorkflowsPage() {
       {open?.dialog === "new" ? <NewDialog onClose={close} /> : null}
       {open?.dialog === "start" ? <StartDialog workflow={open.id} onClose={close} /> : null}
     </div>
+  );
+}
+
+function TemplatesLink() {
+  const { t } = useTranslation();
+  return (
+    <Link
+      to="/templates"
+      className="inline-flex h-8 items-center gap-1.5 rounded-md border border-line-strong bg-surface px-3 font-medium whitespace-nowrap hover:bg-sunken"
+    >
+      <LayoutTemplate className="size-4" aria-hidden /> {t("templates.open")}
+    </Link>
   );
 }
 

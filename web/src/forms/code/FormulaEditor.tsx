@@ -22,7 +22,8 @@ import { useTranslation } from "react-i18next";
 import type { FormulaScope } from "@/features/editor/document/formulaScope";
 import type { FormulaSyntax } from "@/features/editor/document/shapes";
 import { useServerTexts } from "@/i18n/given";
-import { type CompletionItem, completionsAt, type LanguageFunction } from "./completion";
+import { DRAGGED_PATH } from "@/values/tree";
+import { type CompletionItem, completionsAt, type LanguageFunction, templateVariable } from "./completion";
 import { diagnosticText } from "./diagnosticText";
 import { EDITOR_THEME } from "./editorTheme";
 import { languageOf } from "./formulaLanguage";
@@ -65,7 +66,7 @@ export default function FormulaEditor(props: FormulaProps) {
     now.current = {
       known,
       functions: functions ?? [],
-      about: (about) => (about.includes(" ") ? about : t(`known.${about}`, t("known.by", { node: about }))),
+      about: (about) => (about.includes(" ") ? about : t(`variable.${about}`, t("variable.by", { node: about }))),
       meaning,
     };
   });
@@ -86,6 +87,7 @@ export default function FormulaEditor(props: FormulaProps) {
     linter(async (on) => diagnosticsOf(on.state.doc.toString(), spelled, now.current), { delay: DEBOUNCE_MS }),
     spelled === "template" ? [] : oneLine(),
     keymap.of([...completionKeymap, ...historyKeymap, ...defaultKeymap]),
+    EditorView.domEventHandlers({ drop: (event, editor) => dropPath(event, editor, spelled, now.current.known) }),
     EditorView.contentAttributes.of({
       "aria-labelledby": labelledBy,
       ...(describedBy ? { "aria-describedby": describedBy } : {}),
@@ -112,6 +114,18 @@ export default function FormulaEditor(props: FormulaProps) {
       className={`overflow-auto rounded-md border bg-surface focus-within:outline-2 focus-within:outline-accent ${isWrong ? "border-failed" : "border-line-strong"} ${height}`}
     />
   );
+}
+
+/** Insert a dragged value where it is dropped. */
+function dropPath(event: DragEvent, view: EditorView, spelled: FormulaSyntax, known: FormulaScope): boolean {
+  const path = event.dataTransfer?.getData(DRAGGED_PATH);
+  if (!path) return false;
+  event.preventDefault();
+  const at = view.posAtCoords({ x: event.clientX, y: event.clientY }) ?? view.state.doc.length;
+  const insert = spelled === "template" ? templateVariable(path, known) : path;
+  view.dispatch({ changes: { from: at, insert }, selection: { anchor: at + insert.length }, userEvent: "input.drop" });
+  view.focus();
+  return true;
 }
 
 /** Escape closes a pending completion without being consumed, so that the same key also leaves the field. */

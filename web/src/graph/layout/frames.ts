@@ -171,7 +171,8 @@ export function foldRegions(picture: Picture, closed: ReadonlySet<string>, layou
     const key = `${source} ${target}`;
     if (source === target || seen.has(key)) return [];
     seen.add(key);
-    return [{ ...arrow, source, target }];
+    const { port: _, ...rest } = arrow;
+    return [source === arrow.source ? { ...arrow, target } : { ...rest, source, target }];
   });
   const open = groups.filter((group) => !hides.has(group.id) && !closed.has(group.id));
   return {

@@ -3,6 +3,10 @@
 /** All boxes have the same size, so that the layout needs neither the DOM nor measurements. */
 export const BOX = { width: 208, height: 60 } as const;
 
+/** Distance of a port from the middle of its box. */
+export const portOffset = (port?: { nth: number; count: number }): number =>
+  port ? ((port.nth + 0.5) / port.count - 0.5) * BOX.height : 0;
+
 export interface Point {
   x: number;
   y: number;

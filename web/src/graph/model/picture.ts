@@ -4,6 +4,7 @@ import type { Definition, DefinitionEdge, DefinitionNode, JsonObject, Text } fro
 import { textIn } from "@/i18n";
 import { answerName } from "./answerNames";
 import { edgeNames } from "./edgeNames";
+import { followedOutcomes, type Outcome, type OutcomeKind, outcomeOf, portsOf } from "./outcomes";
 import { impliedEdges, type Region, regionsOf } from "./regions";
 
 export interface Box {
@@ -12,9 +13,23 @@ export interface Box {
   name: string;
   detail: string;
   position: { x: number; y: number } | null;
+  /** One port for each outcome, if edges follow different ones. */
+  ports?: Port[];
   /** Ids of the nodes that are folded into this box. */
   foldedNodes?: string[];
 }
+
+/** The point at which the edges of one outcome begin. */
+export interface Port {
+  id: string;
+  kind: OutcomeKind;
+  name: string;
+  /** An edge follows the outcome. */
+  isFollowed: boolean;
+}
+
+/** More ports than these are too close to be aimed at: the box has one, and the editor asks for the answer. */
+const PORTS_MAX = 5;
 
 export interface Arrow {
   id: string;
@@ -22,6 +37,8 @@ export interface Arrow {
   target: string;
   label: string;
   isError: boolean;
+  /** The port at which the arrow begins, if the box has several. */
+  port?: { id: string; nth: number; count: number };
   /** The document implies this arrow but does not contain it. */
   isImplied?: boolean;
 }
@@ -42,20 +59,39 @@ export const LARGE_PICTURE = 150;
 const LABEL_MAX = 42;
 
 /** An unchanged node keeps its box object, so that React does not render it again. */
-const BOXES = new WeakMap<DefinitionNode, { language: string; box: Box }>();
+const BOXES = new WeakMap<DefinitionNode, { language: string; ports: string; box: Box }>();
 
-function boxOf(node: DefinitionNode, language: string): Box {
+function boxOf(node: DefinitionNode, definition: Definition, language: string, t: TFunction): Box {
+  const ports = namedPorts(node, definition, language, t);
+  const portsKey = JSON.stringify(ports);
   const known = BOXES.get(node);
-  if (known?.language === language) return known.box;
+  if (known?.language === language && known.ports === portsKey) return known.box;
   const box: Box = {
     id: node.id,
     type: node.type,
     name: textIn(node.name, language, node.id),
     detail: detailOf(node, language),
     position: node.position ?? null,
+    ...(ports.length > 0 ? { ports } : {}),
   };
-  BOXES.set(node, { language, box });
+  BOXES.set(node, { language, ports: portsKey, box });
   return box;
+}
+
+function namedPorts(node: DefinitionNode, definition: Definition, language: string, t: TFunction): Port[] {
+  const ports = portsOf(node, definition);
+  if (ports.length > PORTS_MAX) return [];
+  const followed = followedOutcomes(node, definition);
+  return ports.map((one) => ({
+    id: one.id,
+    kind: one.kind,
+    name: outcomeName(one, node, language, t),
+    isFollowed: followed.has(one.id),
+  }));
+}
+
+export function outcomeName(outcome: Outcome, node: DefinitionNode, language: string, t: TFunction): string {
+  return outcome.kind === "answer" ? answerName(node, outcome.label, language, t) : t(`outcome.${outcome.kind}`);
 }
 
 export function pictureOf(definition: Definition, language: string, t: TFunction): Picture {
@@ -63,7 +99,8 @@ export function pictureOf(definition: Definition, language: string, t: TFunction
   const boxes = [
     ...definition.nodes.filter((node) => node.id === definition.entry),
     ...definition.nodes.filter((node) => node.id !== definition.entry),
-  ].map((node) => boxOf(node, language));
+  ].map((node) => boxOf(node, definition, language, t));
+  const portsOfBox = new Map(boxes.map((box) => [box.id, box.ports ?? []]));
   const arrows: Arrow[] = [];
   const add = (edge: DefinitionEdge, id: string, isImplied: boolean) => {
     const { source, target, condition } = edge;
@@ -71,11 +108,15 @@ export function pictureOf(definition: Definition, language: string, t: TFunction
     const label = isImplied
       ? ""
       : labelOf(condition, nodes.get(source), language, t) || textIn(edge.label as Text | undefined, language);
+    const ports = portsOfBox.get(source) ?? [];
+    const port = outcomeOf(edge, nodes.get(source) as DefinitionNode).id;
+    const nth = ports.findIndex((one) => one.id === port);
     arrows.push({
       id,
       source,
       target,
       label,
+      ...(nth >= 0 ? { port: { id: port, nth, count: ports.length } } : {}),
       isError: condition?.type === "error",
       ...(isImplied ? { isImplied } : {}),
     });

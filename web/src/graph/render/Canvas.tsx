@@ -76,7 +76,7 @@ function Inner({ picture, marks, picked = null, onPick }: Props) {
     const boxes = boxesOf(shown.picture, layout, { selected: (id) => id === picked }, new Map());
     return [...framesAsNodes(frames, names), ...boxes];
   }, [picture, shown, layout, picked]);
-  const edges = useMemo(() => arrowsOf(shown.picture, shown, () => false, new Map()), [shown]);
+  const edges = useMemo(() => arrowsOf(shown.picture, shown, { selected: () => false }, new Map()), [shown]);
   const ariaLabels = useAriaLabels(false);
   const box = useRef<HTMLDivElement>(null);
   const last = useRef(picked);

@@ -11,8 +11,9 @@ import { directPath, type Route } from "@/graph/routing/routes";
 import { CanvasStateContext, useHovered } from "./canvasState";
 import { MARKS, useMark } from "./changeMarks";
 import { useActive, useTaken } from "./overlay";
+import { type ProblemMark, ProblemSign } from "./ProblemSign";
 
-export type ArrowEdge = Edge<{ arrow: Arrow; line?: Route }, "arrow">;
+export type ArrowEdge = Edge<{ arrow: Arrow; line?: Route; problem?: ProblemMark }, "arrow">;
 
 /** Distance between the drag handle and the box. */
 const HANDLE_OFFSET = 8;
@@ -41,9 +42,11 @@ export const WorkflowEdge = memo(function WorkflowEdge(props: EdgeProps<ArrowEdg
         ? "var(--running)"
         : taken > 0
           ? "var(--done)"
-          : data?.arrow.isError
+          : data?.arrow.isError || data?.problem?.severity === "error"
             ? "var(--failed)"
-            : "var(--line-strong)";
+            : data?.problem
+              ? "var(--waiting)"
+              : "var(--line-strong)";
   const dashes = data?.arrow.isImplied ? "2 4" : data?.arrow.isError || mark === "removed" ? "5 4" : undefined;
   return (
     <>
@@ -59,12 +62,17 @@ export const WorkflowEdge = memo(function WorkflowEdge(props: EdgeProps<ArrowEdg
           ...(dashes ? { strokeDasharray: dashes } : {}),
         }}
       />
-      {words || taken > 1 || mark ? (
+      {words || taken > 1 || mark || data?.problem ? (
         <EdgeLabelRenderer>
           <div
             style={{ transform: `translate(-50%, -50%) translate(${label.x}px, ${label.y}px)` }}
             className={`pointer-events-none absolute flex rounded bg-sunken px-1 py-0.5 text-[11px] whitespace-nowrap text-ink-soft ${selected ? "z-10" : ""}`}
           >
+            {data?.problem ? (
+              <span className={words ? "absolute -top-4 right-0" : ""}>
+                <ProblemSign problem={data.problem} />
+              </span>
+            ) : null}
             {mark ? <span className={`mr-1 font-bold ${MARKS[mark].ink}`}>{MARKS[mark].sign}</span> : null}
             {words ? (
               <bdi className="truncate" style={selected ? {} : { maxWidth: label.width - 8 }}>

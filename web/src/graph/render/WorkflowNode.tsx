@@ -1,4 +1,4 @@
-import { Handle, type Node, type NodeProps, Position } from "@xyflow/react";
+import type { Node, NodeProps } from "@xyflow/react";
 import { memo } from "react";
 import { useTranslation } from "react-i18next";
 import { StatusIcon } from "@/components/Status";
@@ -9,8 +9,10 @@ import { MARKS, useMark } from "./changeMarks";
 import { iconOf } from "./nodeIcons";
 import { useBoxOverlay } from "./overlay";
 import { PartialRunSigns } from "./PartialRunSigns";
+import { Ports } from "./Ports";
+import { type ProblemMark, ProblemSign } from "./ProblemSign";
 
-export type BoxNode = Node<{ box: Box; problem?: "error" | "warning" }, "box">;
+export type BoxNode = Node<{ box: Box; problem?: ProblemMark }, "box">;
 
 const EDGE_OF = {
   pending: "border-idle",
@@ -32,7 +34,7 @@ export const WorkflowNode = memo(function WorkflowNode({ id, data, selected }: N
   const Icon = iconOf(box.type);
   const edge = mark
     ? MARKS[mark].edge
-    : data.problem === "error"
+    : data.problem?.severity === "error"
       ? "border-failed"
       : overlay
         ? EDGE_OF[overlay.look as keyof typeof EDGE_OF]
@@ -43,11 +45,12 @@ export const WorkflowNode = memo(function WorkflowNode({ id, data, selected }: N
       className={`relative flex items-center gap-2.5 rounded-lg border-[1.5px] px-3 py-2 ${edge} ${mark ? "" : "bg-raised"} ${selected ? "outline-2 outline-offset-2 outline-accent" : ""} ${refusal ? "opacity-55" : ""}`}
     >
       <PartialRunSigns id={id} />
-      <Handle
-        type="target"
-        position={Position.Left}
-        className="!size-2.5 !rounded-full !border !border-line-strong !bg-surface"
-      />
+      {data.problem ? (
+        <span className="absolute -top-2.5 right-2">
+          <ProblemSign problem={data.problem} />
+        </span>
+      ) : null}
+      <Ports box={box} isSelected={selected} />
       <span className="flex size-8 shrink-0 items-center justify-center rounded-md bg-sunken text-ink-soft">
         <Icon className="size-4" aria-hidden />
       </span>
@@ -78,11 +81,6 @@ export const WorkflowNode = memo(function WorkflowNode({ id, data, selected }: N
           {overlay.round === null ? null : <span title={t("graph.round")}>↻{overlay.round}</span>}
         </span>
       ) : null}
-      <Handle
-        type="source"
-        position={Position.Right}
-        className="!size-2.5 !rounded-full !border !border-line-strong !bg-surface"
-      />
     </div>
   );
 });

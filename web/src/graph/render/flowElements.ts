@@ -3,14 +3,16 @@
 import { MarkerType, type NodeHandle, Position } from "@xyflow/react";
 import { type Frame, frameName } from "@/graph/layout/frames";
 import type { Layout, Point } from "@/graph/layout/geometry";
-import { BOX } from "@/graph/layout/geometry";
-import type { Arrow, Picture } from "@/graph/model/picture";
+import { BOX, portOffset } from "@/graph/layout/geometry";
+import type { Arrow, Box, Picture } from "@/graph/model/picture";
 import type { Routes } from "@/graph/routing/routes";
 import { ariaRole } from "./ariaLabels";
 import type { FoldedBox } from "./FoldedNode";
 import { FoldedNode } from "./FoldedNode";
 import type { FrameBox } from "./FrameNode";
 import { FrameNode } from "./FrameNode";
+import { EXIT_PLACES } from "./Ports";
+import type { ProblemMark } from "./ProblemSign";
 import { type ArrowEdge, WorkflowEdge } from "./WorkflowEdge";
 import { type BoxNode, WorkflowNode } from "./WorkflowNode";
 
@@ -23,21 +25,37 @@ const FAILED_MARKER = { ...MARKER, color: "var(--failed)" } as const;
 
 /** All boxes have the same size, so React Flow need not measure them before it draws edges. */
 const MEASURED = { ...BOX };
-const HANDLES: NodeHandle[] = [
-  { type: "target", position: Position.Left, x: -5, y: BOX.height / 2 - 5, width: 10, height: 10 },
-  { type: "source", position: Position.Right, x: BOX.width - 5, y: BOX.height / 2 - 5, width: 10, height: 10 },
-];
+const HANDLE = 10;
+const TARGET = handle("target", Position.Left, 0, BOX.height / 2);
+const EXITS = Object.entries(EXIT_PLACES).map(([id, x]) => handle("source", Position.Bottom, x, BOX.height, id));
 
-export interface BoxMarks {
+function handle(type: "source" | "target", position: Position, x: number, y: number, id?: string): NodeHandle {
+  const at = { x: x - HANDLE / 2, y: y - HANDLE / 2, width: HANDLE, height: HANDLE };
+  return { type, position, ...at, ...(id === undefined ? {} : { id }) };
+}
+
+function handlesOf({ ports = [] }: Box): NodeHandle[] {
+  const count = ports.length;
+  const sources =
+    count === 0
+      ? [handle("source", Position.Right, BOX.width, BOX.height / 2)]
+      : ports.map(({ id }, nth) =>
+          handle("source", Position.Right, BOX.width, BOX.height / 2 + portOffset({ nth, count }), id),
+        );
+  return [TARGET, ...sources, ...EXITS.filter((exit) => !ports.some((port) => port.id === exit.id))];
+}
+
+/** Marks of boxes or arrows. */
+export interface ElementMarks {
   selected: (id: string) => boolean;
-  problem?: (id: string) => "error" | "warning" | undefined;
+  problem?: (id: string) => ProblemMark | undefined;
 }
 
 /** Boxes and folded regions. `before`: the result of the previous call. */
 export function boxesOf(
   picture: Picture,
   layout: Layout,
-  marks: BoxMarks,
+  marks: ElementMarks,
   before: ReadonlyMap<string, CanvasNode>,
 ): (BoxNode | FoldedBox)[] {
   const domAttributes = ariaRole("node");
@@ -53,10 +71,10 @@ export function boxesOf(
       was.selected === selected &&
       was.position.x === position.x &&
       was.position.y === position.y &&
-      (was.type === "folded" || was.data.problem === problem)
+      (was.type === "folded" || was.data.problem?.text === problem?.text)
     )
       return was;
-    const shape = { id: box.id, position, selected, measured: MEASURED, handles: HANDLES };
+    const shape = { id: box.id, position, selected, measured: MEASURED, handles: handlesOf(box) };
     if (box.foldedNodes)
       return {
         ...shape,
@@ -99,14 +117,15 @@ export function framesAsNodes(frames: readonly Frame[], names: ReadonlyMap<strin
 export function arrowsOf(
   picture: Picture,
   { routes }: Routes,
-  selected: (id: string) => boolean,
+  marks: ElementMarks,
   before: ReadonlyMap<string, ArrowEdge>,
 ): ArrowEdge[] {
   const names = new Map(picture.boxes.map((box) => [box.id, box.name]));
   const domAttributes = ariaRole("edge");
   return picture.arrows.map((arrow) => {
     const was = before.get(arrow.id);
-    const isSelected = selected(arrow.id);
+    const isSelected = marks.selected(arrow.id);
+    const problem = marks.problem?.(arrow.id);
     const line = routes.get(arrow.id);
     const ends = `${names.get(arrow.source)} → ${names.get(arrow.target)}`;
     const ariaLabel = arrow.label ? `${ends}: ${arrow.label}` : ends;
@@ -115,6 +134,7 @@ export function arrowsOf(
       was.selected === isSelected &&
       isSame(was.data.arrow, arrow) &&
       was.data.line === line &&
+      was.data.problem?.text === problem?.text &&
       was.ariaLabel === ariaLabel
     )
       return was;
@@ -124,7 +144,8 @@ export function arrowsOf(
       type: "arrow",
       source: arrow.source,
       target: arrow.target,
-      data: line ? { arrow, line } : { arrow },
+      ...(arrow.port ? { sourceHandle: arrow.port.id } : {}),
+      data: { arrow, ...(line ? { line } : {}), ...(problem ? { problem } : {}) },
       markerEnd: arrow.isError ? FAILED_MARKER : MARKER,
       selected: isSelected,
       ariaLabel,
@@ -140,6 +161,7 @@ function isSame(a: Arrow, b: Arrow): boolean {
     a.source === b.source &&
     a.target === b.target &&
     a.label === b.label &&
+    a.port?.id === b.port?.id &&
     a.isError === b.isError &&
     a.isImplied === b.isImplied
   );

@@ -2,7 +2,7 @@
 
 import { useMemo, useRef } from "react";
 import { foldRegions } from "@/graph/layout/frames";
-import type { Layout } from "@/graph/layout/geometry";
+import { type Layout, portOffset } from "@/graph/layout/geometry";
 import { labelSpace } from "@/graph/layout/labelWidth";
 import { layoutOf } from "@/graph/layout/quickLayout";
 import type { Picture } from "@/graph/model/picture";
@@ -38,7 +38,10 @@ function hasSameArrows(a: Picture, b: Picture): boolean {
   return (
     a.arrows === b.arrows ||
     (a.arrows.length === b.arrows.length &&
-      a.arrows.every((one, at) => one.id === b.arrows[at]?.id && one.label === b.arrows[at]?.label))
+      a.arrows.every((one, at) => {
+        const other = b.arrows[at];
+        return one.id === other?.id && one.label === other.label && portOffset(one.port) === portOffset(other.port);
+      }))
   );
 }
 

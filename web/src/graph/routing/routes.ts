@@ -6,7 +6,7 @@
 
 import { framesOf } from "@/graph/layout/frames";
 import type { Layout, Point } from "@/graph/layout/geometry";
-import { BOX, boundingRect, type Rect } from "@/graph/layout/geometry";
+import { BOX, boundingRect, portOffset, type Rect } from "@/graph/layout/geometry";
 import type { Arrow, Picture } from "@/graph/model/picture";
 import { corridor } from "./corridor";
 import { detour, type Effort } from "./detour";
@@ -50,7 +50,7 @@ export function routesOf(picture: Picture, layout: Layout, before?: Routes): Rou
     const pair = `${arrow.source}\n${arrow.target}`;
     const twin = twins.get(pair) ?? 0;
     twins.set(pair, twin + 1);
-    const points = directPath(startOf(from), endOf(to), layout.waypoints.get(arrow.id), twin);
+    const points = directPath(startOf(from, portOffset(arrow.port)), endOf(to), layout.waypoints.get(arrow.id), twin);
     paths.set(arrow.id, points);
     obstacles.inspected = [];
     const met = obstacles.crossedBy(points, arrow);
@@ -89,7 +89,7 @@ export function routesOf(picture: Picture, layout: Layout, before?: Routes): Rou
   return { routes, bounds: boundsOf(layout, frames, routes), cached, obstacles: obstacles.all };
 }
 
-export const startOf = (at: Point): Point => ({ x: at.x + BOX.width, y: at.y + BOX.height / 2 });
+export const startOf = (at: Point, offset = 0): Point => ({ x: at.x + BOX.width, y: at.y + BOX.height / 2 + offset });
 export const endOf = (at: Point): Point => ({ x: at.x - TIP, y: at.y + BOX.height / 2 });
 
 /** The route without regard to obstacles. */

@@ -9,5 +9,5 @@ export interface ServerTexts {
   /** Summaries of operations, as in the OpenAPI document. */
   operations: Record<string, string>;
   /** Descriptions of the inputs of built-in workflows. */
-  shelf: Record<string, string>;
+  builtIn: Record<string, string>;
 }

@@ -1,30 +1,29 @@
 /** Dialogs of the canvas: add a node, find a node, connect, and show shortcuts. */
 import { lazy, Suspense, useRef } from "react";
-import type { NewNode } from "../document/edits";
 import { useEditor } from "../editorContext";
-import { type Picked, selectionOf } from "./selection";
+import type { Drawing, OpenDialog } from "./drawing";
+import { selectionOf } from "./selection";
 
 const QuickAdd = lazy(() => import("./QuickAdd"));
 const Finder = lazy(() => import("./Finder"));
 const ConnectDialog = lazy(() => import("./ConnectDialog"));
+const OutcomeDialog = lazy(() => import("./OutcomeDialog"));
 const Shortcuts = lazy(() => import("./Shortcuts"));
 
-export type OpenDialog =
-  | { kind: "add"; adding: Omit<NewNode, "type"> }
-  | { kind: "find" }
-  | { kind: "connect"; from: Picked }
-  | { kind: "help" }
-  | null;
-
-export function CanvasDialogs(props: { asked: OpenDialog; onClose: () => void; onAdd: (adding: NewNode) => void }) {
+export function CanvasDialogs(props: { asked: OpenDialog; onClose: () => void; drawing: Drawing }) {
   const { draft, select, show, canvas } = useEditor();
-  const { asked, onClose, onAdd } = props;
+  const { asked, onClose, drawing } = props;
   const isChosen = useRef(false);
   /** After a choice the focus moves to the chosen element; otherwise it returns to where it was. */
   const restoreFocus = () => {
     if (!isChosen.current) return false;
     isChosen.current = false;
     canvas.focus();
+    return true;
+  };
+  const isMoved = (focus: () => void) => {
+    isChosen.current = false;
+    focus();
     return true;
   };
   return (
@@ -36,7 +35,7 @@ export function CanvasDialogs(props: { asked: OpenDialog; onClose: () => void; o
           onAdd={(type) => {
             isChosen.current = true;
             onClose();
-            onAdd({ ...asked.adding, type });
+            drawing.add({ ...asked.adding, type });
           }}
         />
       ) : null}
@@ -56,6 +55,18 @@ export function CanvasDialogs(props: { asked: OpenDialog; onClose: () => void; o
         />
       ) : null}
       {asked?.kind === "connect" ? <ConnectDialog from={asked.from} onClose={onClose} /> : null}
+      {asked?.kind === "outcome" ? (
+        <OutcomeDialog
+          asked={asked}
+          restoreFocus={() => (isChosen.current && asked.focus ? isMoved(asked.focus) : restoreFocus())}
+          onClose={onClose}
+          onChoose={(outcome) => {
+            isChosen.current = true;
+            onClose();
+            asked.choose(outcome);
+          }}
+        />
+      ) : null}
       {asked?.kind === "help" ? <Shortcuts onClose={onClose} /> : null}
     </Suspense>
   );

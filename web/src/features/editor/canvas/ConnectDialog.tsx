@@ -11,9 +11,15 @@ import { refusalsFrom } from "./connectionRules";
 import { type Picked, selectionOf } from "./selection";
 
 /** `from`: a node, which gets a new edge, or an edge, which gets a new target. */
-export default function ConnectDialog(props: { from: Picked; onClose: () => void; restoreFocus?: () => boolean }) {
+export default function ConnectDialog(props: {
+  from: Picked;
+  onClose: () => void;
+  restoreFocus?: () => boolean;
+  /** Moves the focus after a question about the answer, if not to the canvas. */
+  focus?: () => void;
+}) {
   const { t, i18n } = useTranslation();
-  const { draft, select } = useEditor();
+  const { draft, select, canvas } = useEditor();
   const nameOf = useNodeName();
   const { from, onClose, restoreFocus } = props;
   const definition = draft.shown;
@@ -30,13 +36,13 @@ export default function ConnectDialog(props: { from: Picked; onClose: () => void
     };
   });
   const lead = (target: string) => {
-    if (from.kind === "node") draft.act({ op: "connect", edge: { source, target } });
+    onClose();
+    if (from.kind === "node") canvas.drawing().connect(source, target, null, props.focus);
     else {
       const changes = reconnectEdge(definition, from.id, { source, target });
       if (changes.length > 0) draft.act(...changes);
       select(selectionOf({ kind: "node", id: source }));
     }
-    onClose();
   };
   return (
     <Dialog

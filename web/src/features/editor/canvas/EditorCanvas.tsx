@@ -13,8 +13,6 @@ import {
 } from "@xyflow/react";
 import { type DragEvent, type FocusEvent, type MouseEvent, type ReactNode, useMemo, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
-import type { Problem } from "@/api/http";
-import type { Definition } from "@/api/views";
 import type { Point } from "@/graph/layout/geometry";
 import { BOX } from "@/graph/layout/geometry";
 import { CanvasControls } from "@/graph/render/CanvasControls";
@@ -31,11 +29,12 @@ import { useVisiblePicture, type VisiblePicture } from "@/graph/render/visiblePi
 import type { ArrowEdge } from "@/graph/render/WorkflowEdge";
 import { theme } from "@/theme";
 import { freePosition, openEnd } from "../document/edits";
-import { focusedElement, focusFirst } from "../document/pointers";
+import { focusedElement, focusFirst, problemsByElement } from "../document/pointers";
 import { useDrawnDefinition, useEditor } from "../editorContext";
-import { CanvasDialogs, type OpenDialog } from "./CanvasDialogs";
+import { CanvasDialogs } from "./CanvasDialogs";
 import { CanvasMenu } from "./CanvasMenu";
 import { CanvasTools } from "./CanvasTools";
+import type { OpenDialog } from "./drawing";
 import { useCanvasKeys } from "./keys";
 import { EMPTY_SELECTION, existingIn, type Picked } from "./selection";
 import { type EditorNode, useBoxes } from "./useBoxes";
@@ -82,10 +81,10 @@ function Surface({ picture, state, asked, ask }: SurfaceProps) {
   const folding = useFolding();
   const definition = draft.shown;
   const shown = useVisiblePicture(picture, folding.closed);
-  const wrong = useMemo(() => wrongNodes(definition, checked.problems), [definition, checked.problems]);
+  const wrong = useMemo(() => problemsByElement(definition, checked.problems), [definition, checked.problems]);
   const boxes = useBoxes({ picture, shown, wrong });
-  const view = useCanvasView({ flow, box, shown, positions: boxes.places });
-  const verbs = useVerbs(picture);
+  const verbs = useVerbs(picture, ask);
+  const view = useCanvasView({ flow, box, shown, positions: boxes.places, drawing: verbs });
   const isFar = useIsFar(shown.picture.boxes.length);
   const comeNear = useZoomToPointer();
   const [pointed, point] = useState<MenuTarget>({ at: { x: 0, y: 0 } });
@@ -148,7 +147,16 @@ function Surface({ picture, state, asked, ask }: SurfaceProps) {
         onDoubleClick={twice}
         onFocusCapture={follow}
       >
-        <Flow picture={picture} shown={shown} state={state} boxes={boxes} isFar={isFar} view={view} ask={ask}>
+        <Flow
+          picture={picture}
+          shown={shown}
+          state={state}
+          boxes={boxes}
+          isFar={isFar}
+          view={view}
+          ask={ask}
+          verbs={verbs}
+        >
           <CanvasTools
             isTidying={verbs.isTidying}
             onAdd={quickAdd}
@@ -164,7 +172,7 @@ function Surface({ picture, state, asked, ask }: SurfaceProps) {
             </span>
           ) : null}
         </p>
-        <CanvasDialogs asked={asked} onClose={() => ask(null)} onAdd={verbs.add} />
+        <CanvasDialogs asked={asked} onClose={() => ask(null)} drawing={verbs} />
       </div>
     </CanvasMenu>
   );
@@ -242,16 +250,17 @@ interface FlowProps {
   isFar: boolean;
   view: ReturnType<typeof useCanvasView>;
   ask: (dialog: OpenDialog) => void;
+  verbs: Verbs;
   children: ReactNode;
 }
 
 /** The React Flow graph. */
-function Flow({ picture, shown, state, boxes, isFar, view, ask, children }: FlowProps) {
+function Flow({ picture, shown, state, boxes, isFar, view, ask, verbs, children }: FlowProps) {
   const { t } = useTranslation();
   const flow = useReactFlow<EditorNode, ArrowEdge>();
   const { select, mayChange } = useEditor();
   const folding = useFolding();
-  const connecting = useConnecting(state);
+  const connecting = useConnecting(state, verbs);
   const change = useSelectionChanges();
   return (
     <ReactFlow<EditorNode, ArrowEdge>
@@ -278,7 +287,7 @@ function Flow({ picture, shown, state, boxes, isFar, view, ask, children }: Flow
         if (from === undefined || connection.toNode || !("clientX" in event)) return;
         if (connecting.isDroppedOnBox(event, connection) || connection.fromHandle?.type !== "source") return;
         const at = flow.screenToFlowPosition({ x: event.clientX, y: event.clientY });
-        ask({ kind: "add", adding: { after: from, at } });
+        ask({ kind: "add", adding: { after: from, at, outcome: connection.fromHandle.id ?? undefined } });
       }}
       onEdgeMouseEnter={(_, edge) => edge.data?.arrow.isImplied || state.hover(edge.id)}
       onEdgeMouseLeave={() => state.hover(null)}
@@ -304,16 +313,4 @@ function Flow({ picture, shown, state, boxes, isFar, view, ask, children }: Flow
       {!isFar && shown.picture.boxes.length > 12 ? <MiniMap pannable zoomable className="max-md:!hidden" /> : null}
     </ReactFlow>
   );
-}
-
-/** Nodes with problems, by their pointers in the native document. */
-function wrongNodes(definition: Definition, problems: readonly Problem[]): Map<string, "error" | "warning"> {
-  const found = new Map<string, "error" | "warning">();
-  for (const problem of problems) {
-    const at = /^\/nodes\/(\d+)/.exec(problem.pointer)?.[1];
-    const node = at === undefined ? undefined : definition.nodes[Number(at)];
-    if (!node || problem.severity === "info") continue;
-    if (found.get(node.id) !== "error") found.set(node.id, problem.severity === "error" ? "error" : "warning");
-  }
-  return found;
 }

@@ -3,7 +3,7 @@ import { type KeyboardEvent, useRef } from "react";
 import { useTranslation } from "react-i18next";
 import { nextWithPrefix, useTypeAhead } from "@/components/useTypeAhead";
 import { iconOf } from "@/graph/render/nodeIcons";
-import { addNode, openEnd } from "../document/edits";
+import { openEnd } from "../document/edits";
 import { PALETTE } from "../document/palette";
 import { useEditor } from "../editorContext";
 import { DRAGGED } from "./EditorCanvas";
@@ -15,15 +15,10 @@ const LETTER = /^[\p{L}\p{N}]$/u;
  */
 export function Palette() {
   const { t } = useTranslation();
-  const { draft, node, pick, canvas } = useEditor();
+  const { draft, node, canvas } = useEditor();
   const bar = useRef<HTMLDivElement>(null);
   const typed = useTypeAhead();
-  const put = (type: string) => {
-    const { id, changes } = addNode(draft.shown, canvas.positions(), { type, after: node?.id ?? openEnd(draft.shown) });
-    draft.act(...changes);
-    pick({ kind: "node", id });
-    canvas.reveal([id]);
-  };
+  const put = (type: string) => canvas.drawing().add({ type, after: node?.id ?? openEnd(draft.shown) });
   const find = (event: KeyboardEvent) => {
     if (!LETTER.test(event.key) || event.ctrlKey || event.metaKey || event.altKey) return;
     const names = [...(bar.current?.querySelectorAll("button") ?? [])];

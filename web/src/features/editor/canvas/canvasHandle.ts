@@ -1,6 +1,7 @@
 /** Handle of the canvas for other parts of the editor: node positions, and scrolling to nodes. */
 import type { Point } from "@/graph/layout/geometry";
 import { focusPicked } from "../document/pointers";
+import type { Drawing } from "./drawing";
 import type { Picked } from "./selection";
 
 /** The functions of the mounted canvas. */
@@ -13,6 +14,7 @@ export interface CanvasView {
   middle: () => Point;
   reveal: (ids: readonly string[]) => void;
   showAll: () => void;
+  drawing: Drawing;
 }
 
 const NO_VIEW: CanvasView = {
@@ -22,6 +24,7 @@ const NO_VIEW: CanvasView = {
   middle: () => ({ x: 0, y: 0 }),
   reveal: () => undefined,
   showAll: () => undefined,
+  drawing: { add: () => undefined, connect: () => undefined },
 };
 
 export class CanvasHandle {
@@ -38,6 +41,10 @@ export class CanvasHandle {
 
   positions(): ReadonlyMap<string, Point> {
     return this.view.positions;
+  }
+
+  drawing(): Drawing {
+    return this.view.drawing;
   }
 
   middle(): Point {

@@ -20,6 +20,7 @@ import type { VisiblePicture } from "@/graph/render/visiblePicture";
 import type { ArrowEdge } from "@/graph/render/WorkflowEdge";
 import type { BoxNode } from "@/graph/render/WorkflowNode";
 import { moveNodes } from "../document/edits";
+import type { problemsByElement } from "../document/pointers";
 import { useEditor } from "../editorContext";
 
 export type EditorNode = CanvasNode;
@@ -31,14 +32,14 @@ const DEBOUNCE_MS = 500;
 export function useBoxes(about: {
   picture: Picture;
   shown: VisiblePicture;
-  wrong: ReadonlyMap<string, "error" | "warning">;
+  wrong: ReturnType<typeof problemsByElement>;
 }) {
   const { picture, shown, wrong } = about;
   const { draft, store, selection } = useEditor();
   const before = useRef<Map<string, CanvasNode>>(new Map());
   const selected = useMemo(() => new Set(selection.nodes), [selection.nodes]);
   const made = useMemo(() => {
-    const marks = { selected: (id: string) => selected.has(id), problem: (id: string) => wrong.get(id) };
+    const marks = { selected: (id: string) => selected.has(id), problem: (id: string) => wrong.nodes.get(id) };
     return boxesOf(shown.picture, shown.layout, marks, before.current);
   }, [shown, wrong, selected]);
   const hand = useRef({
@@ -68,8 +69,9 @@ export function useBoxes(about: {
   const arrowsBefore = useRef<Map<string, ArrowEdge>>(new Map());
   const edges = useMemo(() => {
     const cut = new Set(selection.edges);
-    return arrowsOf(shown.picture, shown, (id) => cut.has(id), arrowsBefore.current);
-  }, [shown, selection.edges]);
+    const marks = { selected: (id: string) => cut.has(id), problem: (id: string) => wrong.edges.get(id) };
+    return arrowsOf(shown.picture, shown, marks, arrowsBefore.current);
+  }, [shown, wrong, selection.edges]);
   useEffect(() => {
     arrowsBefore.current = byId(edges);
   }, [edges]);

@@ -6,6 +6,7 @@ import { fitViewport, initialViewport, isFullyVisible } from "@/graph/render/vie
 import type { VisiblePicture } from "@/graph/render/visiblePicture";
 import type { ArrowEdge } from "@/graph/render/WorkflowEdge";
 import { useEditor } from "../editorContext";
+import type { Drawing } from "./drawing";
 import { existingIn, pickedOf } from "./selection";
 import type { EditorNode } from "./useBoxes";
 
@@ -16,8 +17,9 @@ export function useCanvasView(about: {
   box: RefObject<HTMLDivElement | null>;
   shown: VisiblePicture;
   positions: ReadonlyMap<string, Point>;
+  drawing: Drawing;
 }) {
-  const { flow, box, shown, positions } = about;
+  const { flow, box, shown, positions, drawing } = about;
   const { canvas, selection, draft } = useEditor();
   const picked = pickedOf(existingIn(selection, draft.shown));
   const showAll = () => void flow.setViewport(fitViewport(shown, box.current));
@@ -48,7 +50,7 @@ export function useCanvasView(about: {
     const at = view ? { x: view.x + view.width / 2, y: view.y + view.height / 2 } : { x: 0, y: 0 };
     return flow.screenToFlowPosition(at);
   };
-  useLayoutEffect(() => canvas.attach({ element: box.current, positions, picked, middle, reveal, showAll }));
+  useLayoutEffect(() => canvas.attach({ element: box.current, positions, picked, middle, reveal, showAll, drawing }));
   const begin = () => {
     void flow.setViewport(initialViewport(shown, box.current));
     if (canvas.initialNode !== null) reveal([canvas.initialNode]);

@@ -2,13 +2,15 @@
 import type { Connection, FinalConnectionState, IsValidConnection, OnConnectStart } from "@xyflow/react";
 import { useRef } from "react";
 import { useTranslation } from "react-i18next";
+import { outcomesOf } from "@/graph/model/outcomes";
 import type { CanvasState } from "@/graph/render/canvasState";
 import type { ArrowEdge } from "@/graph/render/WorkflowEdge";
 import { edgeNamed, reconnectEdge } from "../document/edits";
 import { useEditor } from "../editorContext";
 import { refusalOf, refusalsFrom } from "./connectionRules";
+import type { Drawing } from "./drawing";
 
-export function useConnecting(drawn: CanvasState) {
+export function useConnecting(drawn: CanvasState, drawing: Drawing) {
   const { t } = useTranslation();
   const { draft, pick } = useEditor();
   const definition = draft.shown;
@@ -31,7 +33,7 @@ export function useConnecting(drawn: CanvasState) {
     );
     drawn.refuse(new Map(refusals));
   };
-  const connect = ({ source, target }: Connection) => draft.act({ op: "connect", edge: { source, target } });
+  const connect = ({ source, target, sourceHandle }: Connection) => drawing.connect(source, target, sourceHandle);
   return {
     end,
     /** Connect to a box if the connection is dropped on it beside its handles. Returns whether a box was there. */
@@ -40,7 +42,8 @@ export function useConnecting(drawn: CanvasState) {
       const box = under?.closest<HTMLElement>(".react-flow__node-box")?.dataset.id;
       if (box === undefined || !fromNode) return false;
       const [source, target] = fromHandle?.type === "target" ? [box, fromNode.id] : [fromNode.id, box];
-      const asked = { source, target, sourceHandle: null, targetHandle: null };
+      const sourceHandle = fromHandle?.type === "source" ? (fromHandle.id ?? null) : null;
+      const asked = { source, target, sourceHandle, targetHandle: null };
       if (source !== target && isValidConnection(asked)) connect(asked);
       return true;
     },
@@ -54,8 +57,12 @@ export function useConnecting(drawn: CanvasState) {
       onReconnectStart: (_: unknown, edge: ArrowEdge) => {
         reconnecting.current = edge.id;
       },
-      onReconnect: (edge: ArrowEdge, { source, target }: Connection) => {
-        const changes = reconnectEdge(definition, edge.id, { source, target });
+      onReconnect: (edge: ArrowEdge, { source, target, sourceHandle }: Connection) => {
+        const from = find(source);
+        const isMoved = source !== edge.source || sourceHandle !== (edge.sourceHandle ?? null);
+        const outcome =
+          from && isMoved ? outcomesOf(from, definition).find((one) => one.id === sourceHandle) : undefined;
+        const changes = reconnectEdge(definition, edge.id, { source, target }, outcome);
         if (changes.length === 0) return;
         draft.act(...changes);
         pick(null);

@@ -5,8 +5,8 @@ import type { Point } from "@/graph/layout/geometry";
 import type { Picture } from "@/graph/model/picture";
 import { useFolding } from "@/graph/render/folding";
 import { useEditor } from "../editorContext";
-import type { OpenDialog } from "./CanvasDialogs";
 import type { MenuEntry } from "./CanvasMenu";
+import type { OpenDialog } from "./drawing";
 import type { Verbs } from "./useVerbs";
 
 export interface MenuTarget {

@@ -6,12 +6,13 @@ import { edgeNames } from "@/graph/model/edgeNames";
 import type { Picture } from "@/graph/model/picture";
 import { useFolding } from "@/graph/render/folding";
 import { type Piece, pasteOperations, pieceOf, pieceText, readPiece } from "../document/clipboard";
-import { addNode, moveNodes, type NewNode, removeElements } from "../document/edits";
+import { moveNodes, removeElements } from "../document/edits";
 import { useEditor } from "../editorContext";
+import type { Drawing, OpenDialog } from "./drawing";
 import { EMPTY_SELECTION, existingIn } from "./selection";
+import { useDrawing } from "./useDrawing";
 
-export interface Verbs {
-  add: (adding: NewNode) => void;
+export interface Verbs extends Drawing {
   selectAll: () => void;
   remove: () => void;
   duplicate: () => void;
@@ -25,9 +26,10 @@ export interface Verbs {
   isTidying: boolean;
 }
 
-export function useVerbs(picture: Picture): Verbs {
+export function useVerbs(picture: Picture, ask: (dialog: OpenDialog) => void): Verbs {
   const { t } = useTranslation();
-  const { draft, store, canvas, selection: all, select, pick } = useEditor();
+  const { draft, store, canvas, selection: all, select } = useEditor();
+  const drawing = useDrawing(ask);
   const folding = useFolding();
   // The message disappears with the next change.
   const [shown, setShown] = useState<{ words: string; of: typeof draft.done } | null>(null);
@@ -62,12 +64,7 @@ export function useVerbs(picture: Picture): Verbs {
     }
   };
   return {
-    add: (adding) => {
-      const { id, changes } = addNode(definition, canvas.positions(), adding);
-      draft.act(...changes);
-      pick({ kind: "node", id });
-      canvas.reveal([id]);
-    },
+    ...drawing,
     selectAll: () => select({ nodes: definition.nodes.map((node) => node.id), edges: edgeNames(definition.edges) }),
     remove: () => {
       const changes = removeElements(definition, selection);

@@ -4,6 +4,7 @@ import type { Definition, DefinitionEdge, JsonObject } from "@/api/views";
 import type { Point } from "@/graph/layout/geometry";
 import { BOX } from "@/graph/layout/geometry";
 import { edgeNames } from "@/graph/model/edgeNames";
+import { conditionFor, type Outcome } from "@/graph/model/outcomes";
 import type { Selection } from "../canvas/selection";
 import { freshId, type Operation } from "./operations";
 import { firstConfig } from "./palette";
@@ -69,6 +70,17 @@ export interface NewNode {
   after?: string | undefined;
   /** The edge into which the node is inserted. */
   on?: string | undefined;
+  /** Id of the outcome at whose port the gesture began. */
+  outcome?: string | undefined;
+  /** The outcome that the new edge follows. */
+  follows?: Outcome | undefined;
+}
+
+/** A new edge; its condition is that of the outcome which it follows. */
+export function connectNodes(definition: Definition, source: string, target: string, outcome?: Outcome): Operation {
+  const from = definition.nodes.find((node) => node.id === source);
+  const condition = from && outcome ? conditionFor(outcome, from) : undefined;
+  return { op: "connect", edge: { source, target, ...(condition ? { condition } : {}) } };
 }
 
 /** Add a node and connect it as requested. */
@@ -77,7 +89,7 @@ export function addNode(
   places: Positions,
   adding: NewNode,
 ): { id: string; changes: Operation[] } {
-  const { type, after, on } = adding;
+  const { type, after, on, follows } = adding;
   const id = freshId(definition, type);
   const at = adding.at ?? placeFor(definition, places, adding);
   const isPlaced = definition.nodes.length > 0 && definition.nodes.every((node) => node.position);
@@ -89,9 +101,10 @@ export function addNode(
   };
   const changes: Operation[] = adding.at ? fixPositions(definition, places) : [];
   changes.push({ op: "add_node", node });
-  if (on !== undefined) changes.push(...insertOnEdge(definition, on, id));
+  if (on !== undefined)
+    changes.push(...insertOnEdge({ ...definition, nodes: [...definition.nodes, node] }, on, id, follows));
   else if (after !== undefined && type !== "note" && type !== "start")
-    changes.push({ op: "connect", edge: { source: after, target: id } });
+    changes.push(connectNodes(definition, after, id, follows));
   return { id, changes };
 }
 
@@ -99,13 +112,10 @@ export function addNode(
  * Insert a node into an edge. The edge keeps its condition and leads to the node; a new edge leads on to the old
  * target.
  */
-export function insertOnEdge(definition: Definition, edge: string, node: string): Operation[] {
+export function insertOnEdge(definition: Definition, edge: string, node: string, follows?: Outcome): Operation[] {
   const found = definition.edges[edgeNames(definition.edges).indexOf(edge)];
   if (!found || found.source === node || found.target === node) return [];
-  return [
-    { op: "change_edge", edge, set: { "/target": node } },
-    { op: "connect", edge: { source: node, target: found.target } },
-  ];
+  return [{ op: "change_edge", edge, set: { "/target": node } }, connectNodes(definition, node, found.target, follows)];
 }
 
 function placeFor(definition: Definition, places: Positions, { after, on }: NewNode): Point | undefined {
@@ -138,10 +148,14 @@ export function reconnectEdge(
   definition: Definition,
   edge: string,
   ends: { source: string; target: string },
+  outcome?: Outcome,
 ): Operation[] {
   const found = definition.edges[edgeNames(definition.edges).indexOf(edge)];
   if (!found) return [];
-  const set: Record<string, string> = {};
+  const set: JsonObject = {};
+  const source = definition.nodes.find((node) => node.id === ends.source);
+  const condition = source && outcome ? conditionFor(outcome, source) : undefined;
+  if (condition && JSON.stringify(condition) !== JSON.stringify(found.condition)) set["/condition"] = condition;
   if (found.source !== ends.source) set["/source"] = ends.source;
   if (found.target !== ends.target) set["/target"] = ends.target;
   return Object.keys(set).length > 0 ? [{ op: "change_edge", edge, set }] : [];

@@ -1,7 +1,9 @@
 /** Map JSON pointers of problems to elements and fields on the screen. */
 
+import type { Problem } from "@/api/http";
 import type { Definition } from "@/api/views";
 import { edgeNames } from "@/graph/model/edgeNames";
+import type { ProblemMark } from "@/graph/render/ProblemSign";
 import type { Picked } from "../canvas/selection";
 
 /** Dialects with maps of nodes have ids where others have indexes. Null: the workflow as a whole. */
@@ -16,6 +18,25 @@ export function pickedAt(pointer: string, definition: Definition): Picked | null
   }
   const node = definition.nodes[at] ?? definition.nodes.find((one) => one.id === key);
   return node ? { kind: "node", id: node.id } : null;
+}
+
+/** The worst problem of each node and edge, with the messages of all of them. */
+export function problemsByElement(
+  definition: Definition,
+  problems: readonly Problem[],
+): { nodes: Map<string, ProblemMark>; edges: Map<string, ProblemMark> } {
+  const found = { nodes: new Map<string, ProblemMark>(), edges: new Map<string, ProblemMark>() };
+  for (const { pointer, severity, message } of problems) {
+    const at = pickedAt(pointer, definition);
+    if (!at || (severity !== "error" && severity !== "warning")) continue;
+    const marks = at.kind === "node" ? found.nodes : found.edges;
+    const known = marks.get(at.id);
+    marks.set(at.id, {
+      severity: known?.severity === "error" ? "error" : severity,
+      text: known ? `${known.text}\n${message}` : message,
+    });
+  }
+  return found;
 }
 
 const FRAMES_MAX = 300;

@@ -2,7 +2,7 @@
 
 import { Braces, FlaskConical, Maximize2, Plus, X } from "lucide-react";
 import { DropdownMenu } from "radix-ui";
-import { lazy, type RefObject, Suspense, useEffect, useRef, useState } from "react";
+import { lazy, type RefObject, Suspense, useContext, useEffect, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 import type { JsonObject } from "@/api/views";
 import { Button } from "@/components/Button";
@@ -12,8 +12,9 @@ import { templateVariable } from "@/forms/code/completion";
 import type { FormulaProps } from "@/forms/code/FormulaEditor";
 import type { FormulaSyntax } from "../document/shapes";
 import { LocalizedText } from "./boxes";
+import { ConditionBuilder } from "./ConditionBuilder";
 import type { BoxProps } from "./fieldContext";
-import { useForm } from "./fieldContext";
+import { InsertTargetContext, useForm } from "./fieldContext";
 
 const FormulaEditor = lazy(() => import("@/forms/code/FormulaEditor"));
 const TryFormula = lazy(() => import("@/forms/code/TryFormula"));
@@ -45,6 +46,7 @@ export function FormulaText(box: BoxProps & { spelled: FormulaSyntax }) {
   const [isTried, setTried] = useState(false);
   const [isLarge, setLarge] = useState(false);
   const inserter = useRef<((text: string) => void) | null>(null);
+  const offer = useContext(InsertTargetContext);
   const isTemplate = box.spelled === "template";
   const field = box.at.slice(box.at.lastIndexOf("/") + 1);
   if (box.value !== null && typeof box.value === "object") return <LocalizedText {...box} isLong={isTemplate} />;
@@ -59,14 +61,19 @@ export function FormulaText(box: BoxProps & { spelled: FormulaSyntax }) {
     hint: HINTED.has(field) ? t(`hint.${field}`) : undefined,
     isWrong: box.isWrong,
   };
+  const insert = (path: string) => inserter.current?.(isTemplate ? templateVariable(path, known) : path);
+  const isCondition = box.spelled === "condition" || field === "expression";
   return (
     <>
+      {isCondition ? <ConditionBuilder text={text} onChange={editor.onChange} /> : null}
       {isLarge ? (
         <pre className="max-h-24 overflow-hidden rounded-md border border-line p-1.5 font-mono text-xs whitespace-pre-wrap text-ink-faint">
           {text}
         </pre>
       ) : (
-        <Formula {...editor} inserter={inserter} />
+        <div onFocusCapture={() => offer?.({ name: box.name, insert })}>
+          <Formula {...editor} inserter={inserter} />
+        </div>
       )}
       <div className="mt-0.5 flex gap-1">
         {isTemplate ? <Variables inserter={inserter} /> : null}
@@ -126,7 +133,7 @@ function Small(props: { icon: typeof X; name: string; isOn?: boolean; onClick: (
 function Variables({ inserter }: { inserter: RefObject<((text: string) => void) | null> }) {
   const { t } = useTranslation();
   const { known } = useForm();
-  const descriptionOf = (about: string) => (about.includes(" ") ? about : t(`known.${about}`, { defaultValue: "" }));
+  const descriptionOf = (about: string) => (about.includes(" ") ? about : t(`variable.${about}`, { defaultValue: "" }));
   const names = known.names.flatMap((one) =>
     one.name === "nodes"
       ? one.members.map((node) => ({

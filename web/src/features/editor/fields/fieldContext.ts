@@ -3,6 +3,7 @@ import { createContext, useContext } from "react";
 import { useTranslation } from "react-i18next";
 import type { Problem } from "@/api/http";
 import type { Json, JsonObject } from "@/api/views";
+import type { InsertPath } from "@/values/ValueTree";
 import type { FormulaScope } from "../document/formulaScope";
 
 /** Props of every kind of input. */
@@ -35,6 +36,9 @@ export function useForm(): Form {
   if (!form) throw new Error("A field belongs into a form.");
   return form;
 }
+
+/** Called with the formula that receives the focus: values beside the form can be inserted there. */
+export const InsertTargetContext = createContext<((target: InsertPath) => void) | null>(null);
 
 /** Problems at a pointer; with `isWhole` also those inside it, for values without fields of their own. */
 export function useProblems(at: string, isWhole: boolean): Problem[] {

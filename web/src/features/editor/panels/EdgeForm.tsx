@@ -1,33 +1,23 @@
 import { ArrowDown, ArrowUp, Trash2 } from "lucide-react";
 import { useId } from "react";
 import { useTranslation } from "react-i18next";
-import type { DefinitionEdge, Json, JsonObject } from "@/api/views";
+import type { DefinitionEdge, DefinitionNode, Json, JsonObject } from "@/api/views";
 import { IconButton } from "@/components/IconButton";
 import { edgeNames } from "@/graph/model/edgeNames";
 import { useNodeName } from "@/graph/model/nodeNames";
+import { answersOf, outcomeOf } from "@/graph/model/outcomes";
 import type { Draft } from "../document/draft";
 import { fieldsNamed } from "../document/shapes";
 import { useEditor } from "../editorContext";
-import { fieldStyle } from "../fields/boxes";
-import { Field } from "../fields/Field";
+import { Field, Folded } from "../fields/Field";
 import { pointerTo } from "../fields/fieldContext";
+import { ElementProblems } from "./ElementProblems";
+import { CONDITION_SCHEMAS, OutcomeSelect } from "./OutcomeSelect";
+import { TimeLimit } from "./TimeLimit";
 
-/** Condition types and the names of their schemas. */
-const CONDITIONS = {
-  always: "Always",
-  expression: "When",
-  label: "OnLabel",
-  equals: "Equals",
-  contains: "Contains",
-  exists: "Exists",
-  default: "Otherwise",
-  error: "OnError",
-  llm: "AskModel",
-  never: "Never",
-} as const;
 const OWN = ["label", "mark"];
 
-/** Form of an edge: when it is taken. */
+/** Form of an edge: which outcome of its source it follows, or under which condition it is followed. */
 export function EdgeForm(props: { name: string; edge: DefinitionEdge; schema: JsonObject; draft: Draft }) {
   const { t } = useTranslation();
   const { name, edge, schema, draft } = props;
@@ -35,22 +25,14 @@ export function EdgeForm(props: { name: string; edge: DefinitionEdge; schema: Js
   const { canvas } = useEditor();
   const id = useId();
   const at = pointerTo("/edges", draft.shown.edges.indexOf(edge));
-  const kind = String(edge.condition?.type ?? "always");
-  const fieldsFor = (one: string) =>
-    fieldsNamed(schema, CONDITIONS[one as keyof typeof CONDITIONS] ?? "Always").filter(
-      (field) => field.name !== "type",
-    );
+  const source = draft.shown.nodes.find((one) => one.id === edge.source);
   const change = (pointer: string, value: Json | undefined) =>
     draft.type(
       value === undefined
         ? { op: "change_edge", edge: name, remove: [pointer] }
         : { op: "change_edge", edge: name, set: { [pointer]: value } },
     );
-  const choose = (next: string) => {
-    const required = fieldsFor(next).filter((field) => field.required);
-    const fields = Object.fromEntries(required.map((field) => [field.name, edge.condition?.[field.name] ?? ""]));
-    change("/condition", next === "always" ? undefined : { type: next, ...fields });
-  };
+  const own = fieldsNamed(schema, "Edge").filter((field) => OWN.includes(field.name));
   return (
     <section aria-label={t("editor.edge")} className="space-y-3">
       <div className="flex items-start gap-2" data-at={at}>
@@ -66,41 +48,72 @@ export function EdgeForm(props: { name: string; edge: DefinitionEdge; schema: Js
           }}
         />
       </div>
-      <div data-at={`${at}/condition`}>
-        <label htmlFor={id} className="mb-0.5 block font-medium">
-          {t("editor.taken")}
-        </label>
-        <select id={id} value={kind} onChange={(event) => choose(event.target.value)} className={fieldStyle(false)}>
-          {[...new Set([...Object.keys(CONDITIONS), kind])].map((one) => (
-            <option key={one} value={one}>
-              {t(`condition.${one}`, one)}
-            </option>
-          ))}
-        </select>
-      </div>
-      {fieldsFor(kind).map((field) => (
-        <Field
-          key={`${kind} ${field.name}`}
-          shape={{ ...field, about: field.about || t(`conditionAbout.${kind}`, "") }}
-          value={edge.condition?.[field.name]}
-          at={`${at}/condition/${field.name}`}
-          onChange={(value) => change("/condition", { ...edge.condition, type: kind, [field.name]: value ?? "" })}
-        />
-      ))}
-      <EdgeOrder name={name} edge={edge} draft={draft} />
-      {fieldsNamed(schema, "Edge")
-        .filter((field) => OWN.includes(field.name))
-        .map((field) => (
-          <Field
-            key={field.name}
-            shape={field}
-            value={edge[field.name] as Json | undefined}
-            at={pointerTo(at, field.name)}
-            onChange={(value) => change(`/${field.name}`, value)}
+      {source ? (
+        <div data-at={`${at}/condition`}>
+          <label htmlFor={id} className="mb-0.5 block font-medium">
+            {t("editor.taken")}
+          </label>
+          <OutcomeSelect
+            id={id}
+            edge={edge}
+            source={source}
+            schema={schema}
+            definition={draft.shown}
+            onChange={(condition) => change("/condition", condition)}
           />
-        ))}
+          <ElementProblems at={at} inside={["", "/condition", "/condition/type", "/label"]} />
+        </div>
+      ) : null}
+      {source ? <ConditionFields edge={edge} source={source} schema={schema} at={at} onChange={change} /> : null}
+      <EdgeOrder name={name} edge={edge} draft={draft} />
+      <Folded
+        name={t("editor.more", { count: own.length })}
+        count={own.filter((field) => edge[field.name] !== undefined).length}
+        isWrong={false}
+      >
+        <div className="space-y-3">
+          {own.map((field) => (
+            <Field
+              key={field.name}
+              shape={field}
+              value={edge[field.name] as Json | undefined}
+              at={pointerTo(at, field.name)}
+              onChange={(value) => change(`/${field.name}`, value)}
+            />
+          ))}
+        </div>
+      </Folded>
     </section>
   );
+}
+
+/** Fields of the condition, and the time limit whose end the edge follows. */
+function ConditionFields(props: {
+  edge: DefinitionEdge;
+  source: DefinitionNode;
+  schema: JsonObject;
+  at: string;
+  onChange: (pointer: string, value: Json | undefined) => void;
+}) {
+  const { t } = useTranslation();
+  const { draft } = useEditor();
+  const { edge, source, schema, at, onChange } = props;
+  const kind = String(edge.condition?.type ?? "always");
+  const outcome = outcomeOf(edge, source);
+  if (outcome.kind === "timeout") return <TimeLimit node={source} />;
+  const isKnown = answersOf(source, draft.shown)?.includes(outcome.label) ?? false;
+  if (outcome.kind === "answer" && isKnown) return <ElementProblems at={at} inside={["/condition/label"]} />;
+  return fieldsNamed(schema, CONDITION_SCHEMAS[kind] ?? "Always")
+    .filter((field) => field.name !== "type")
+    .map((field) => (
+      <Field
+        key={`${kind} ${field.name}`}
+        shape={{ ...field, about: field.about || t(`conditionAbout.${kind}`, "") }}
+        value={edge.condition?.[field.name]}
+        at={`${at}/condition/${field.name}`}
+        onChange={(value) => onChange("/condition", { ...edge.condition, type: kind, [field.name]: value ?? "" })}
+      />
+    ));
 }
 
 /** Order in which the outgoing edges of a node are evaluated. */

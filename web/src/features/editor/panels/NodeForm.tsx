@@ -1,8 +1,7 @@
-import { Trash2 } from "lucide-react";
+import { Columns3, Trash2 } from "lucide-react";
 import { useEffect, useId, useMemo, useState } from "react";
 import { useTranslation } from "react-i18next";
 import type { DefinitionNode, Json, JsonObject } from "@/api/views";
-import { ErrorDetail } from "@/components/ErrorDetail";
 import { IconButton } from "@/components/IconButton";
 import { NodeVerbs } from "@/features/trying/NodeVerbs";
 import { textIn } from "@/i18n";
@@ -13,6 +12,7 @@ import { useEditor } from "../editorContext";
 import { fieldStyle } from "../fields/boxes";
 import { Field, Folded } from "../fields/Field";
 import { pointerTo, useForm } from "../fields/fieldContext";
+import { ElementProblems } from "./ElementProblems";
 import { ResultNameField } from "./ResultNameField";
 
 const DATA = ["inputs", "outputs"];
@@ -37,7 +37,13 @@ const FIRST: Readonly<Record<string, readonly string[]>> = {
 const FIRST_MAX = 4;
 
 /** Form of a node, with the fields of its type. */
-export function NodeForm(props: { node: DefinitionNode; schema: JsonObject; draft: Draft }) {
+export function NodeForm(props: {
+  node: DefinitionNode;
+  schema: JsonObject;
+  draft: Draft;
+  /** Show the data of past executions beside the form; absent where they are shown. */
+  onShowData?: () => void;
+}) {
   const { t, i18n } = useTranslation();
   const { node, schema, draft } = props;
   const { problems } = useForm();
@@ -102,6 +108,9 @@ export function NodeForm(props: { node: DefinitionNode; schema: JsonObject; draf
           <h2 className="line-clamp-3 font-semibold wrap-anywhere">{textIn(node.name, i18n.language, node.id)}</h2>
           <p className="text-ink-faint">{t(`node.${node.type}`, node.type)}</p>
         </div>
+        {props.onShowData && node.type !== "note" ? (
+          <IconButton icon={Columns3} name={t("editor.showData")} onClick={props.onShowData} />
+        ) : null}
         <IconButton
           icon={Trash2}
           name={t("editor.remove")}
@@ -112,7 +121,7 @@ export function NodeForm(props: { node: DefinitionNode; schema: JsonObject; draf
         />
       </div>
       <NodeVerbs node={node} />
-      <NodeProblems at={at} />
+      <ElementProblems at={at} inside={["", "/id", "/type"]} />
       {ownField("name")}
       {main.flatMap((name) => fields.find((one) => one.name === name) ?? []).map(configField)}
       {more.length > 0 ? (
@@ -137,22 +146,6 @@ export function NodeForm(props: { node: DefinitionNode; schema: JsonObject; draf
       </Folded>
     </section>
   );
-}
-
-/** Problems of the node itself, not of one of its fields. */
-function NodeProblems({ at }: { at: string }) {
-  const { problems } = useForm();
-  const own = problems.filter(
-    (one) => one.pointer === at || one.pointer === `${at}/id` || one.pointer === `${at}/type`,
-  );
-  return own.map((one) => (
-    <p
-      key={`${one.code} ${one.message}`}
-      className={`text-sm ${one.severity === "error" ? "text-failed" : "text-waiting"}`}
-    >
-      <ErrorDetail code={one.code} message={one.message} hint={one.hint} />
-    </p>
-  ));
 }
 
 const GOOD_ID = /^[^\s/~]{1,200}$/;

@@ -1,13 +1,13 @@
 /** The workflow as a tree, for editing with the keyboard. */
 import { Plus } from "lucide-react";
-import { lazy, Suspense, useEffect, useMemo, useState } from "react";
+import { lazy, Suspense, useEffect, useMemo, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { Button } from "@/components/Button";
 import { pictureOf } from "@/graph/model/picture";
 import { Outline } from "@/graph/render/Outline";
 import type { Row } from "@/graph/render/outlineRows";
 import { selectionOf } from "../canvas/selection";
-import { addNode, type NewNode, removeElements } from "../document/edits";
+import { type NewNode, removeElements } from "../document/edits";
 import { useDrawnDefinition, useEditor } from "../editorContext";
 
 const QuickAdd = lazy(() => import("../canvas/QuickAdd"));
@@ -21,12 +21,14 @@ export default function OutlinePanel() {
   const picture = useMemo(() => pictureOf(drawn, i18n.language, t), [drawn, i18n.language, t]);
   const [adding, add] = useState<Omit<NewNode, "type"> | null>(null);
   const [connecting, connect] = useState<Row | null>(null);
+  const tree = useRef<HTMLDivElement>(null);
   const [hasFocus] = useState(() => canvas.focusOutline);
   // Not during rendering, because React may discard a render and start again.
   useEffect(() => {
     canvas.focusOutline = false;
   }, [canvas]);
 
+  const focusTree = () => tree.current?.querySelector<HTMLElement>("[role=tree]")?.focus();
   const move = (row: Row) => {
     if (row.arrow?.isImplied) return;
     select(selectionOf(row));
@@ -38,11 +40,14 @@ export default function OutlinePanel() {
     select(selectionOf(row.parent?.startsWith("node ") ? { kind: "node", id: row.parent.slice(5) } : null));
   };
   const put = (type: string) => {
-    const { id, changes } = addNode(definition, canvas.positions(), { ...adding, type });
-    draft.act(...changes);
-    select(selectionOf({ kind: "node", id }));
-    canvas.reveal([id]);
     add(null);
+    canvas.drawing().add(
+      { ...adding, type },
+      {
+        onAdded: (id) => select(selectionOf({ kind: "node", id })),
+        focus: focusTree,
+      },
+    );
   };
   return (
     <div className="flex h-full flex-col gap-2">
@@ -53,7 +58,7 @@ export default function OutlinePanel() {
         </Button>
       </div>
       {picture.boxes.length === 0 ? <p className="text-ink-soft">{t("outline.empty")}</p> : null}
-      <div className="min-h-0 flex-1">
+      <div ref={tree} className="min-h-0 flex-1">
         <Outline
           picture={picture}
           picked={picked}
@@ -74,7 +79,11 @@ export default function OutlinePanel() {
       ) : null}
       {connecting ? (
         <Suspense>
-          <ConnectDialog from={{ kind: connecting.kind, id: connecting.id }} onClose={() => connect(null)} />
+          <ConnectDialog
+            from={{ kind: connecting.kind, id: connecting.id }}
+            onClose={() => connect(null)}
+            focus={focusTree}
+          />
         </Suspense>
       ) : null}
     </div>

@@ -1,16 +1,19 @@
-import { useCallback, useMemo } from "react";
+import { lazy, Suspense, useCallback, useMemo, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { apiRequest } from "@/api/http";
 import { executionPath } from "@/api/queries";
-import type { Execution, ExecutionEntry, Json, JsonObject } from "@/api/views";
+import type { DefinitionNode, Execution, ExecutionEntry, Json, JsonObject } from "@/api/views";
 import { Loading } from "@/components/StatusMessage";
 import { edgeNames } from "@/graph/model/edgeNames";
+import type { Draft } from "../document/draft";
 import { scopeAt } from "../document/formulaScope";
 import { useEditor } from "../editorContext";
 import { type Form, FormProvider } from "../fields/fieldContext";
 import { EdgeForm } from "./EdgeForm";
 import { NodeForm } from "./NodeForm";
 import { WorkflowForm } from "./WorkflowForm";
+
+const NodeData = lazy(() => import("@/features/trying/NodeData"));
 
 /** Form of the selected node or edge, otherwise of the workflow. */
 export function Properties() {
@@ -35,13 +38,26 @@ export function Properties() {
   return (
     <FormProvider value={form}>
       {node ? (
-        <NodeForm key={node.id} node={node} schema={schema} draft={draft} />
+        <NodeWithData key={node.id} node={node} schema={schema} draft={draft} />
       ) : picked?.kind === "edge" && edge ? (
         <EdgeForm key={picked.id} name={picked.id} edge={edge} schema={schema} draft={draft} />
       ) : (
         <WorkflowForm schema={schema} draft={draft} />
       )}
     </FormProvider>
+  );
+}
+
+/** The form of a node, on request in a dialog between its data of past executions. */
+function NodeWithData(props: { node: DefinitionNode; schema: JsonObject; draft: Draft }) {
+  const [hasData, showData] = useState(false);
+  if (!hasData) return <NodeForm {...props} onShowData={() => showData(true)} />;
+  return (
+    <Suspense fallback={<Loading />}>
+      <NodeData node={props.node} onClose={() => showData(false)}>
+        <NodeForm {...props} />
+      </NodeData>
+    </Suspense>
   );
 }
 

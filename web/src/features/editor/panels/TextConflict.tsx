@@ -36,7 +36,13 @@ export function TextConflict(props: {
   const theirRevision = theirs.data?.value;
   const choose = (whose: Choice["whose"]) => theirs.data && props.onChoose({ whose, theirs: theirs.data });
   return (
-    <Dialog open wide onClose={props.onClose} title={t("moved.typed")} about={t("moved.typedAbout")}>
+    <Dialog
+      open
+      wide
+      onClose={props.onClose}
+      title={t("revisionConflict.typed")}
+      about={t("revisionConflict.typedAbout")}
+    >
       {theirs.isError ? <ErrorMessage error={theirs.error} onRetry={() => void theirs.refetch()} /> : null}
       {theirs.isPending ? <Loading /> : null}
       {theirRevision ? (
@@ -44,17 +50,17 @@ export function TextConflict(props: {
           <Suspense fallback={<Loading />}>
             <TextDiff before={theirRevision.text} after={props.mine} />
           </Suspense>
-          <p className="mt-3 text-ink-soft">{t("moved.mineAbout", { revision: theirRevision.revision })}</p>
-          <p className="text-ink-soft">{t("moved.theirsAbout")}</p>
+          <p className="mt-3 text-ink-soft">{t("revisionConflict.mineAbout", { revision: theirRevision.revision })}</p>
+          <p className="text-ink-soft">{t("revisionConflict.theirsAbout")}</p>
         </>
       ) : null}
-      <DialogActions onClose={props.onClose} cancelLabel={t("moved.later")}>
-        <CopyButton text={props.mine} name={t("moved.myText")} />
+      <DialogActions onClose={props.onClose} cancelLabel={t("revisionConflict.later")}>
+        <CopyButton text={props.mine} name={t("revisionConflict.myText")} />
         <Button onClick={() => choose("theirs")} disabled={!theirRevision || props.isBusy}>
-          {t("moved.theirs")}
+          {t("revisionConflict.theirs")}
         </Button>
         <Button kind="primary" onClick={() => choose("mine")} disabled={!theirRevision || props.isBusy}>
-          {t("moved.mine")}
+          {t("revisionConflict.mine")}
         </Button>
       </DialogActions>
     </Dialog>

@@ -1,29 +1,51 @@
+/** The conversation of a step: system and user messages, answers of models, tool calls and their results. */
 import { useQuery } from "@tanstack/react-query";
 import { CircleCheck, CircleX, LoaderCircle, Wrench } from "lucide-react";
+import type { ReactNode } from "react";
 import { useTranslation } from "react-i18next";
 import { type Call, callsOf, type ToolCall } from "@/api/queries";
+import type { JsonObject } from "@/api/views";
 import { money } from "@/components/amounts";
 import { ErrorDetail } from "@/components/ErrorDetail";
+import { span } from "@/components/times";
 import { type LiveCall, type LiveOutput, useLive } from "./live";
+import { messagesIn } from "./messages";
 import { Section, Value } from "./Value";
 
-/** The recorded model and tool calls of a step, followed by the live ones. */
-export function CallCards(props: { execution: string; step: string; version: number; live: LiveOutput }) {
+/** The messages of a step as recorded, followed by live tool calls. */
+export function Conversation(props: {
+  execution: string;
+  step: string;
+  version: number;
+  input: JsonObject | null | undefined;
+  live: LiveOutput;
+}) {
   const { t } = useTranslation();
   const liveCalls = useLive(props.live, props.step, "calls") ?? [];
   const recordedCalls = useQuery(callsOf(props.execution, props.step, props.version + liveCalls.length));
   const calls = recordedCalls.data ?? [];
+  const asked = messagesIn(props.input);
   const recorded = calls.flatMap((call) => call.calls ?? []).length;
   const newCalls = liveCalls.slice(recorded);
-  if (calls.length + newCalls.length === 0) return null;
+  if (calls.length + newCalls.length + asked.length === 0) return null;
   return (
     <Section title={t("call.title")}>
       <ol className="space-y-2">
-        {calls.map((call) => (
-          <li key={`${call.attempt} ${call.number}`}>
-            {call.kind === "model" ? <ModelCard call={call} /> : <ToolCard call={{ ...resultOf(call) }} />}
-          </li>
+        {asked.map((one, at) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: the messages of a step never change
+          <Message key={at} from={one.role}>
+            <Value value={one.content} />
+          </Message>
         ))}
+        {calls.map((call) =>
+          call.kind === "model" ? (
+            <ModelMessage key={`${call.attempt} ${call.number}`} call={call} />
+          ) : (
+            <li key={`${call.attempt} ${call.number}`}>
+              <ToolCard call={resultOf(call)} />
+            </li>
+          ),
+        )}
         {newCalls.map((call, at) => (
           // biome-ignore lint/suspicious/noArrayIndexKey: calls are only ever appended
           <li key={at}>
@@ -32,6 +54,26 @@ export function CallCards(props: { execution: string; step: string; version: num
         ))}
       </ol>
     </Section>
+  );
+}
+
+const ROLES = {
+  system: "border-line",
+  user: "border-accent",
+  assistant: "border-done",
+} as const;
+
+function Message(props: { from: string; about?: ReactNode; children: ReactNode }) {
+  const { t } = useTranslation();
+  const edge = ROLES[props.from as keyof typeof ROLES] ?? "border-line";
+  return (
+    <li className={`border-l-2 pl-2.5 ${edge}`}>
+      <p className="flex flex-wrap items-baseline gap-x-2 text-xs text-ink-faint">
+        <span className="font-semibold text-ink-soft">{t(`call.role.${props.from}`, props.from)}</span>
+        {props.about}
+      </p>
+      {props.children}
+    </li>
   );
 }
 
@@ -45,27 +87,31 @@ function resultOf(call: Call): ToolCall {
   };
 }
 
-function ModelCard({ call }: { call: Call }) {
+function ModelMessage({ call }: { call: Call }) {
   const { t } = useTranslation();
   const { usage } = call;
+  const about = (
+    <>
+      <span className="font-mono">{call.model}</span>
+      {call.attempt > 1 ? <span>{t("step.attempt", { attempt: call.attempt })}</span> : null}
+      {usage ? (
+        <span className="tabular-nums">
+          {t("call.tokens", { input: usage.inputTokens, output: usage.outputTokens })}
+          {usage.cacheReadTokens > 0 ? ` · ${t("call.cached", { count: usage.cacheReadTokens })}` : ""}
+          {usage.costUsd === null ? "" : ` · ${money(usage.costUsd)}`}
+        </span>
+      ) : null}
+      {call.tookMs === undefined ? null : <span className="tabular-nums">{span(call.tookMs / 1000)}</span>}
+    </>
+  );
   return (
-    <div className="rounded-md border border-line p-2">
-      <p className="flex flex-wrap gap-x-2 text-xs text-ink-faint">
-        <span className="font-mono">{call.model}</span>
-        {call.attempt > 1 ? <span>{t("step.attempt", { attempt: call.attempt })}</span> : null}
-        {usage ? (
-          <span className="tabular-nums">
-            {t("call.tokens", { input: usage.inputTokens, output: usage.outputTokens })}
-            {usage.costUsd === null ? null : ` · ${money(usage.costUsd)}`}
-          </span>
-        ) : null}
-      </p>
-      {call.text ? <p className="mt-1 max-h-48 overflow-auto break-words whitespace-pre-wrap">{call.text}</p> : null}
+    <Message from="assistant" about={about}>
+      {call.text ? <Value value={call.text} /> : null}
       {call.calls?.map((one, at) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: the calls of one model response never change
         <ToolCard key={at} call={one} />
       ))}
-    </div>
+    </Message>
   );
 }
 
