@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pointsman.app import Execution, Pointsman, Workflow
     from pointsman.client.client import Client
     from pointsman.errors import PointsmanError
-    from pointsman.executions.typed_gates import Gate
+    from pointsman.executions.execution import Gate
     from pointsman.tools.functions import tool
     from pointsman.tools.tool import ToolContext
 
@@ -27,7 +27,7 @@ _WHERE: Final = {
     "Pointsman": "pointsman.app",
     "Workflow": "pointsman.app",
     "Execution": "pointsman.app",
-    "Gate": "pointsman.executions.typed_gates",
+    "Gate": "pointsman.executions.execution",
     "Client": "pointsman.client.client",
     "PointsmanError": "pointsman.errors",
     "tool": "pointsman.tools.functions",

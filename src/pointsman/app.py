@@ -9,20 +9,17 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, Un
 
 from pointsman.auth.audit import AUDIT, Audit
 from pointsman.auth.callers import LOCAL, Caller
+from pointsman.auth.credentials import TokenServer
 from pointsman.auth.vault import Vault
 from pointsman.auth.verbs import Acting
 from pointsman.context import AppContext
-from pointsman.engine.decide.migrate import MigrationMismatch
-from pointsman.engine.replay import Replay
-from pointsman.executions.children import state_and_events, view_of, with_shown_status
-from pointsman.executions.concurrency_limits import ConcurrencyLimits
+from pointsman.executions.children import listed_executions, state_and_events, view_of
 from pointsman.executions.dry_run import dry_run
 from pointsman.executions.execution import Execution
-from pointsman.executions.fork_migrate_replay import ForkMigrateReplay, ForkOptions
-from pointsman.executions.opening import CONCURRENCY, open_execution, reach_execution
+from pointsman.executions.fork_migrate_replay import fork_execution, move_execution, replay_execution
+from pointsman.executions.opening import open_execution, reach_execution
 from pointsman.executions.public_events import See, public_events_of, watcher_for
-from pointsman.executions.start import StartOptions, start
-from pointsman.json_conversion import as_json
+from pointsman.executions.start import StartOptions, start_typed
 from pointsman.models.script import Script
 from pointsman.ports import Clock, SecretRule
 from pointsman.runtime.dependencies import Feed, SystemClock
@@ -30,18 +27,15 @@ from pointsman.runtime.local import LocalRuntime
 from pointsman.session import Session
 from pointsman.settings import Settings, load_settings, make_data_directory
 from pointsman.store.api import Store
-from pointsman.store.records import ExecutionQuery, Summary, WorkflowEntry
 from pointsman.tools.loop_monitor import LoopMonitor
 from pointsman.tools.tool import Tool
-from pointsman.values import ExecutionId, Json, JsonObject, WorkflowId
+from pointsman.values import Json
 from pointsman.wiring import Setup, add_scripted_tools, close_context, open_context
 from pointsman.workflows.checking import CheckedSource
-from pointsman.workflows.definitions import ANYBODY, CheckBasis, check, check_against, save, source_of_saved
-from pointsman.workflows.document_work import DocumentWork
+from pointsman.workflows.definitions import ANYBODY, check, check_unopened, save, saved_workflows, source_of_saved
 from pointsman.workflows.library import LIBRARY, Library
-from pointsman.workflows.models import models_for
 from pointsman.workflows.scripts import scripted_by
-from pointsman.workflows.sources import In, Out, Untyped, Workflow, WorkflowLike, workflow_from
+from pointsman.workflows.sources import In, Out, Untyped, Workflow, WorkflowLike
 from pointsman.workflows.tools import registry_for
 
 if TYPE_CHECKING:  # Deferred: most processes need none of these.
@@ -65,15 +59,14 @@ def _forward(
     """Return a method of the app that calls a function of a domain with the app's context."""
 
     @wraps(function)
-    async def method(app: Pointsman, *args: P.args, **how: P.kwargs) -> R:
-        return await function(app.context, *args, **how)
+    async def method(app: Pointsman, *args: P.args, **options: P.kwargs) -> R:
+        return await function(app.context, *args, **options)
 
     return method
 
 
 class Pointsman:
-    """An app over one store, used as an async context manager: entering opens the store, leaving closes everything.
-    Open executions stay in the store."""
+    """An app over one store: an async context manager that opens the store, and closes it. Executions stay in it."""
 
     def __init__(
         self,
@@ -86,12 +79,12 @@ class Pointsman:
         clock: Clock | None = None,
     ) -> None:
         """`tools`: functions, methods of objects, partials, or tools made by `@tool`. `model` answers every agent,
-        whatever its definition names. `script` holds the answers of the scripted model, which answers every agent if no
-        `model` is given."""
+        whatever its definition names. `script`: answers of the scripted model, which is used if no `model` is given."""
         loaded = settings if settings is not None else load_settings()
         self.clock: Clock = clock if clock is not None else SystemClock()
-        ruled = [name for name, one in loaded.own_secrets.items() if one.rule != SecretRule()]
-        self.vault = Vault(loaded.vault, self.clock, ruled=ruled)
+        ruled = [name for name, secret in loaded.own_secrets.items() if secret.rule != SecretRule()]
+        tokens = TokenServer(loaded.http.outgoing)
+        self.vault = Vault(loaded.vault, self.clock, ruled=ruled, token_server=tokens)
         self.settings = loaded.kept_at(store).with_kept(self.vault)
         self.tools = registry_for(self.settings, tools)
         self.feed = Feed()
@@ -140,12 +133,7 @@ class Pointsman:
         return self.context[LIBRARY]
 
     @property
-    def concurrency(self) -> ConcurrencyLimits:
-        return self.context[CONCURRENCY]
-
-    @property
     def audit(self) -> Audit:
-        """The audit log of the store."""
         return self.context[AUDIT]
 
     @property
@@ -155,7 +143,6 @@ class Pointsman:
 
     @property
     def script(self) -> Script | None:
-        """The answers of the scripted model."""
         return self._script if self._context is None else self._context.services.script
 
     @property
@@ -192,67 +179,49 @@ class Pointsman:
         """See `workflows.definitions.check`. Before the app is entered, saved workflows are unknown."""
         if self._context is not None:
             return await check(self._context, workflow, lenient=lenient, reader=reader)
-        models = models_for(self.settings, model=self._model, script=None)
-        basis = CheckBasis(self.settings, self.tools, DocumentWork(), self._model, models)
-        return await check_against(basis, workflow, lenient=lenient, reader=reader)
+        return await check_unopened(self.settings, self.tools, self._model, workflow, lenient=lenient, reader=reader)
 
     save = _forward(save)
-
-    async def workflows(self, workflow: str | None = None) -> list[WorkflowEntry]:
-        """Return the latest revision of each saved workflow, or all revisions of one, newest first."""
-        return await self.store.workflows.list(WorkflowId(workflow) if workflow is not None else None)
-
+    workflows = _forward(saved_workflows)
     source = _forward(source_of_saved)
 
     @overload
-    async def start(self, workflow: Workflow[In, Out], input: In, **how: Unpack[StartOptions]) -> Execution[Out]: ...
+    async def start(
+        self, workflow: Workflow[In, Out], input: In, **options: Unpack[StartOptions]
+    ) -> Execution[Out]: ...
 
     @overload
-    async def start(self, workflow: Untyped, input: object = None, **how: Unpack[StartOptions]) -> Execution: ...
+    async def start(self, workflow: Untyped, input: object = None, **options: Unpack[StartOptions]) -> Execution: ...
 
-    async def start(self, workflow: WorkflowLike, input: object = None, **how: Unpack[StartOptions]) -> Execution[Any]:
+    async def start(
+        self, workflow: WorkflowLike, input: object = None, **options: Unpack[StartOptions]
+    ) -> Execution[Any]:
         """Start an execution of a `Workflow`, a dict, the path of a file, or the id of a saved workflow. Return when
         its start is durable. `input`: JSON, or dataclasses and pydantic models that are written as JSON.
 
         Raises `WorkflowUnusable`, `WorkflowInvalid`, `UnknownWorkflow`, `NotJson`, `TypeMismatch`, `InputInvalid`.
         """
-        found = workflow_from(workflow)
-        typed = None if isinstance(found, str) else found.input_type
-        given = as_json(input, what="the input", path="input") if typed is None else typed.write(input)
-        execution = await start(self.context, found, given, **how)
-        returns = None if isinstance(found, str) else found.output_type
-        return execution if returns is None else execution.returning(returns)
+        return await start_typed(self.context, workflow, input, **options)
 
     @overload
-    async def run(self, workflow: Workflow[In, Out], input: In, **how: Unpack[StartOptions]) -> Execution[Out]: ...
+    async def run(self, workflow: Workflow[In, Out], input: In, **options: Unpack[StartOptions]) -> Execution[Out]: ...
 
     @overload
-    async def run(self, workflow: Untyped, input: object = None, **how: Unpack[StartOptions]) -> Execution: ...
+    async def run(self, workflow: Untyped, input: object = None, **options: Unpack[StartOptions]) -> Execution: ...
 
-    async def run(self, workflow: WorkflowLike, input: object = None, **how: Unpack[StartOptions]) -> Execution[Any]:
-        """Start an execution as `start` does, and return it once nothing more happens by itself: it has ended, or it
-        waits for a person or an event."""
-        execution = await self.start(workflow, input, **how)
+    async def run(
+        self, workflow: WorkflowLike, input: object = None, **options: Unpack[StartOptions]
+    ) -> Execution[Any]:
+        """Start an execution as `start` does, and return it once it has ended, or waits for a person or an event."""
+        execution = await self.start(workflow, input, **options)
         await execution.settled()
         return execution
 
     open = _forward(open_execution)
     reach = _forward(reach_execution)
-
-    async def fork(self, execution: str, **how: Unpack[ForkOptions]) -> Execution:
-        """See `executions.fork_migrate_replay.ForkMigrateReplay.fork`."""
-        return await ForkMigrateReplay(self.context).fork(execution, **how)
-
-    async def move(
-        self, execution: str, to: Workflow | str, *, check_only: bool = False, by: str = "", caller: Caller = LOCAL
-    ) -> list[MigrationMismatch]:
-        """See `executions.fork_migrate_replay.ForkMigrateReplay.move`."""
-        return await ForkMigrateReplay(self.context).move(execution, to, check_only=check_only, by=by, caller=caller)
-
-    async def replay(self, execution: str, *, against: Workflow | str | None = None, caller: Caller = LOCAL) -> Replay:
-        """See `executions.fork_migrate_replay.ForkMigrateReplay.replay`."""
-        return await ForkMigrateReplay(self.context).replay(execution, against=against, caller=caller)
-
+    fork = _forward(fork_execution)
+    move = _forward(move_execution)
+    replay = _forward(replay_execution)
     dry_run = _forward(dry_run)
 
     def watch(self, see: See) -> Callable[[], None]:
@@ -262,20 +231,12 @@ class Pointsman:
 
     state_and_events = _forward(state_and_events)
     view = _forward(view_of)
+    public_events = _forward(public_events_of)
+    executions = _forward(listed_executions)
 
-    async def public_events(self, execution: str, *, after: int = 0) -> list[JsonObject]:
-        """Return the public events after row `after`, at the level of the workflow's `observability`."""
-        return await public_events_of(self.runtime, ExecutionId(execution), self.settings, after=after)
-
-    async def executions(self, query: ExecutionQuery | None = None) -> list[Summary]:
-        """Return executions, newest first, with the statuses of their views. A `query` selects by stored statuses,
-        where an execution whose sub-workflows wait is `running`."""
-        found = await self.store.executions.list(query if query is not None else ExecutionQuery())
-        return [await with_shown_status(self.runtime, one) for one in found]
-
-    async def schedule(self, workflow: str, **how: Unpack[ScheduleTimes]) -> StoredSchedule:
+    async def schedule(self, workflow: str, **options: Unpack[ScheduleTimes]) -> StoredSchedule:
         """Start a saved workflow by cron, at an interval, or once. See `ScheduleTimes`."""
-        return await self.triggers.schedules.plan(workflow, **how)
+        return await self.triggers.schedules.plan(workflow, **options)
 
     async def publish(
         self, name: str, data: Json = None, *, key: str = "", by: str = "", caller: Caller = LOCAL

@@ -122,8 +122,8 @@ class AppContext:
         make = self.makers.get(part, part.make)
         if make is None:
             raise LookupError(f"nothing makes the part {part.name!r}")
-        found = made[part] = make(self)
-        return cast(T, found)
+        part_value = made[part] = make(self)
+        return cast(T, part_value)
 
     async def close_parts(self) -> None:
         """Close the parts that were created, the newest first."""

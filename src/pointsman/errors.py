@@ -6,7 +6,7 @@ performed at all. `code` is stable and documented in `docs/reference/errors.md`.
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Final
 
 
 class PointsmanError(Exception):
@@ -50,6 +50,18 @@ class EngineBug(PointsmanError):
     """An internal invariant is broken. Users cannot repair it; please report it."""
 
     code: ClassVar[str] = "engine-bug"
+
+
+FORMER_CODES: Final = {
+    "address-unreachable": "not-reached",
+    "config-invalid": "config-wrong",
+    "external-call-refused": "outside-refused",
+    "output-schema-invalid": "output-schema-wrong",
+    "request-invalid": "request-wrong",
+    "sql-role-privileged": "sql-role-too-mighty",
+    "tool-disabled": "tool-off",
+}
+"""Code of a failure -> its former name, which `retryOn` and error edges of documents may still list."""
 
 
 def sentences(*texts: str) -> str:

@@ -59,8 +59,8 @@ def revision_of(match: str | None) -> int | None:
     """Return the revision in the ETag of a workflow; None: any; 0, which never exists, if the ETag contains none."""
     if match is None or match.strip() == "*":
         return None
-    found = REVISION.match(match)
-    return int(found[1]) if found else 0
+    revision_match = REVISION.match(match)
+    return int(revision_match[1]) if revision_match else 0
 
 
 async def entry_etag(entries: ConfigStore, kind: str, key: str) -> str:

@@ -16,20 +16,20 @@ EXTRAS: Final[Mapping[str, tuple[str, ...]]] = {
         "httptools",
         "python_multipart",
         "annotated_types",
-        "anyio",
         "joserfc",
         "mcp",
         "mcp_types",
         "prometheus_client",
     ),
     "agents": ("pydantic_ai", "openai", "genai_prices", "httptools"),
-    "tools": ("aiosmtplib", "resiliparse", "mcp", "anyio"),
+    "tools": ("aiosmtplib", "resiliparse", "mcp"),
     "code": ("pydantic_monty",),
     "postgres": ("psycopg",),
     "restate": ("restate", "hypercorn"),
     "otel": ("opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http"),
     "temporal": ("temporalio",),
     "embeddings": ("sqlite_vec",),
+    "testing": ("pytest",),
 }
 """Extra -> the modules that it installs and Pointsman imports. `[all]` installs the first five."""
 

@@ -51,10 +51,10 @@ def as_json(value: object, *, what: str, path: str) -> Json:
 
 def not_json(value: object, why: Exception, *, what: str, path: str) -> NotJson:
     """Return the error for a value that cannot be encoded for the reason `why`."""
-    found = _first(value, path)
-    if found is None:
+    error_place = _first(value, path)
+    if error_place is None:
         return NotJson(f"{what} is not JSON: {why}")
-    at, wrong = found
+    at, wrong = error_place
     if isinstance(wrong, list | tuple | Mapping | AbstractSet):
         message = f"{what} is not JSON: it is nested more than {DEPTH_MAX} levels deep, or contains itself"
         return NotJson(message, hint="Nest it less.")
@@ -74,13 +74,13 @@ def _must_have_json_keys(value: object, what: str) -> None:
         waiting += [(value, depth + 1) for value in inside if type(value) not in LEAVES]
 
 
-def _check_keys(what: str, found: Mapping[object, object]) -> None:
-    if set(map(type, found)) <= TEXTS:
+def _check_keys(what: str, mapping: Mapping[object, object]) -> None:
+    if set(map(type, mapping)) <= TEXTS:
         return
     from pydantic_core import to_jsonable_python
 
     known: dict[str, object] = {}
-    for key in found:
+    for key in mapping:
         if not isinstance(key, KEYS):
             raise _bad_key(what, f"an object has a key of type {_type_of(key)}")
         (written,) = cast("dict[str, None]", to_jsonable_python({key: None}))
@@ -132,7 +132,7 @@ def _inside(path: str, value: object) -> Iterator[tuple[str, object]] | None:
         known = cast("Mapping[object, object]", value)
         return ((f"{path}.{key}", one) for key, one in known.items())
     if isinstance(value, list | tuple | AbstractSet):
-        return ((f"{path}[{number}]", one) for number, one in enumerate(cast("list[object]", value)))
+        return ((f"{path}[{number}]", element) for number, element in enumerate(cast("list[object]", value)))
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return ((f"{path}.{field.name}", getattr(value, field.name)) for field in dataclasses.fields(value))
     fields = getattr(type(value), "model_fields", None)
@@ -153,10 +153,10 @@ def _is_json(value: object) -> bool:
     return True
 
 
-class TypeUnusable(CallerError):
+class TypeUnsupported(CallerError):
     """A Python type cannot describe JSON."""
 
-    code: ClassVar[str] = "type-unusable"
+    code: ClassVar[str] = "type-unsupported"
 
 
 class TypeMismatch(CallerError):
@@ -169,7 +169,7 @@ class JsonType(Generic[T]):
     """A Python type whose values are sent as JSON: a pydantic model, a dataclass, a TypedDict, a list of them."""
 
     def __init__(self, type: type[T], *, what: str) -> None:
-        """`what` begins messages: "the input of the workflow 'desk'". Raises `TypeUnusable`."""
+        """`what` begins messages: "the input of the workflow 'desk'". Raises `TypeUnsupported`."""
         from pydantic import PydanticSchemaGenerationError, PydanticUserError, TypeAdapter
 
         self.what = what
@@ -181,7 +181,7 @@ class JsonType(Generic[T]):
 
     @property
     def schema(self) -> JsonObject:
-        """The JSON Schema. Raises `TypeUnusable`."""
+        """The JSON Schema. Raises `TypeUnsupported`."""
         from pydantic import PydanticInvalidForJsonSchema
 
         try:
@@ -189,8 +189,8 @@ class JsonType(Generic[T]):
         except PydanticInvalidForJsonSchema as why:
             raise self._unusable(str(why).partition("\n")[0]) from why
 
-    def _unusable(self, why: str) -> TypeUnusable:
-        return TypeUnusable(
+    def _unusable(self, why: str) -> TypeUnsupported:
+        return TypeUnsupported(
             f"the type {self.name!r} of {self.what} cannot be described in JSON: {why}",
             hint="Use pydantic models, dataclasses, TypedDicts, lists of them, or JSON types.",
         )
@@ -214,8 +214,8 @@ class JsonType(Generic[T]):
             return self._adapter.validate_python(value)
         except ValidationError as why:
             wrong = "; ".join(
-                f"{'.'.join(map(str, one['loc'])) or 'the value'}: {one['msg']}"
-                for one in why.errors(include_url=False, include_context=False, include_input=False)
+                f"{'.'.join(map(str, error['loc'])) or 'the value'}: {error['msg']}"
+                for error in why.errors(include_url=False, include_context=False, include_input=False)
             )
             raise TypeMismatch(
                 f"{self.what} does not fit {self.name!r}: {wrong}", hint="Correct the value, or the declared type."

@@ -27,15 +27,15 @@ async def page_by(
     """Return the next page after `after`, sorted by the member or function `name`, or `backwards`, limited to entries
     that `sees` admits. It has `limit` entries, or fewer at the end. The sort keys must not change between pages."""
     place: Callable[[Entry], str] = (lambda one: str(one[name])) if isinstance(name, str) else name
-    found: list[Entry] = []
+    page: list[Entry] = []
     for entry in sorted(entries, key=place, reverse=backwards):
         read = after is not None and (place(entry) >= after if backwards else place(entry) <= after)
         if read or (sees is not None and not await sees(entry)):
             continue
-        if len(found) == limit:
-            return Page(found, place(found[-1]))
-        found.append(entry)
-    return Page(found, None)
+        if len(page) == limit:
+            return Page(page, place(page[-1]))
+        page.append(entry)
+    return Page(page, None)
 
 
 def revision_place(entry: Mapping[str, Any]) -> str:
@@ -48,7 +48,7 @@ def has_words(words: str, *values: object) -> bool:
     wanted = words.casefold().split()
     if not wanted:
         return True
-    text = "\n".join(text for one in values for text in _texts(one)).casefold()
+    text = "\n".join(text for value in values for text in _texts(value)).casefold()
     return all(word in text for word in wanted)
 
 
@@ -57,8 +57,8 @@ def _texts(value: object) -> list[str]:
         case str():
             return [value]
         case list():
-            return [text for one in cast("Iterable[object]", value) for text in _texts(one)]
+            return [text for element in cast("Iterable[object]", value) for text in _texts(element)]
         case dict():
-            return [text for one in cast("dict[str, object]", value).values() for text in _texts(one)]
+            return [text for member in cast("dict[str, object]", value).values() for text in _texts(member)]
         case _:
             return []

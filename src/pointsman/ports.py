@@ -88,7 +88,7 @@ class Effects(Protocol):
         """Return when all recorded results are durable."""
         ...
 
-    def refusal(self, kind: Literal["model", "tool"], spent: Usage, *, calls: int = 1) -> Failure | None:
+    def refusal(self, kind: Literal["model", "tool"], usage: Usage, *, calls: int = 1) -> Failure | None:
         """Return why an attempt with this usage, which it reports, may make no further calls; None if it may."""
         ...
 
@@ -241,6 +241,8 @@ class ModelReply(Struct, frozen=True, kw_only=True):
     """The provider's name in the settings; empty if it was not recorded."""
     warnings: tuple[str, ...] = ()
     """Warnings about how the answer was obtained."""
+    took_s: float | None = None
+    """Seconds from the request to the end of the answer; None if they were not measured."""
 
 
 class ToolSpec(Struct, frozen=True, kw_only=True):
@@ -338,6 +340,11 @@ class KnownSecrets(Protocol):
 class Secrets(KnownSecrets, Protocol):
     """Secrets for documents, with their rules and redaction."""
 
+    @property
+    def is_fresh(self) -> bool:
+        """Return whether `refresh` would read nothing now."""
+        ...
+
     async def refusal(self, name: str, revision: str) -> str:
         """Return why a document may not use a secret; empty if it may. `revision` is its saved revision, else empty."""
         ...
@@ -420,7 +427,7 @@ class Memory(Protocol):
         ...
 
 
-class Found(Struct, frozen=True):
+class MemoryMatches(Struct, frozen=True):
     """Result of a memory search, the best match first."""
 
     values: list[tuple[str, Json]]
@@ -439,7 +446,7 @@ class Meaning(Protocol):
 
     async def search(
         self, scope: str, namespace: str, text: str, *, limit: int, within: str = "", at: float = 0.0
-    ) -> Found:
+    ) -> MemoryMatches:
         """Return values as `Memory.search` does, including those with a similar meaning."""
         ...
 

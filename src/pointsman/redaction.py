@@ -163,16 +163,16 @@ class _Map:
 
 
 def _rewritten(data: bytes, token: re.Pattern[bytes], decode: Callable[[bytes], bytes]) -> tuple[bytes, _Map]:
-    found, mapped, at, size = list[bytes](), _Map(), 0, 0
+    parts, mapped, at, size = list[bytes](), _Map(), 0, 0
     for match in token.finditer(data):
         plain, new = data[at : match.start()], decode(match[0])
-        found += (plain, new)
+        parts += (plain, new)
         size += len(plain)
         mapped.add(match.span(), (size, size + len(new)))
         size += len(new)
         at = match.end()
-    found.append(data[at:])
-    return b"".join(found), mapped
+    parts.append(data[at:])
+    return b"".join(parts), mapped
 
 
 def _view_of(data: bytes, view: _View) -> bytes:
@@ -291,18 +291,18 @@ class Redaction:
         """Return the spans of the secrets, in order and without overlaps."""
         if not self or len(data) < self._shortest:
             return []
-        found: list[Span] = []
+        spans: list[Span] = []
         for view in self._views(data):
             if self._hits(_view_of(data, view)):
                 visible, maps = _seen_with_maps(data, view)
                 lower = visible.lower()
                 for needle in self._needles:
-                    found += (_back(span, maps) for span in _all(visible, needle))
+                    spans += (_back(span, maps) for span in _all(visible, needle))
                 for needle in self._folded:
-                    found += (_back(span, maps) for span in _all(lower, needle))
+                    spans += (_back(span, maps) for span in _all(lower, needle))
         for needle in self._exact:
-            found += _all(data, needle)
-        return _joined(found)
+            spans += _all(data, needle)
+        return _joined(spans)
 
     def beginning(self, data: bytes) -> int:
         """Return where the end of the data may be the beginning of a secret that more data would complete; their length
@@ -356,9 +356,9 @@ class Redaction:
             case str():
                 return self.text(value)
             case list():
-                return MASK if self._is_bytes(value) else [self._tree(one) for one in value]
+                return MASK if self._is_bytes(value) else [self._tree(element) for element in value]
             case dict():
-                return {self.text(name): self._tree(one) for name, one in value.items()}
+                return {self.text(name): self._tree(member) for name, member in value.items()}
             case int() | float() if not isinstance(value, bool):
                 return MASK if self.finds(json.dumps(value).encode()) else value
             case _:
@@ -366,7 +366,7 @@ class Redaction:
 
     def _is_bytes(self, value: list[Json]) -> bool:
         """Return whether a list of numbers contains the bytes of a secret."""
-        if len(value) < LINE_CHARS_MIN or not all(type(one) is int for one in value):
+        if len(value) < LINE_CHARS_MIN or not all(type(element) is int for element in value):
             return False
         return self.finds(json.dumps(value).encode())
 
@@ -417,7 +417,7 @@ class hiding:  # noqa: N801 - used as a function: a generator would cost each ca
 
     def __enter__(self) -> None:
         around = _hidden.get()
-        more = [one for one in self._secrets if one and one not in around]
+        more = [secret for secret in self._secrets if secret and secret not in around]
         if more:
             self._token = _hidden.set((*around, *more))
 
@@ -477,8 +477,8 @@ def _parts(secret: str) -> Iterator[str]:
             if len(leaf.strip()) >= LINE_CHARS_MIN:
                 yield leaf
                 yield from _lines(leaf)
-    for found in _PASSWORD.finditer(secret):
-        yield from {one for one in (found[1], unquote(found[1])) if len(one) >= CHARS_MIN}
+    for match in _PASSWORD.finditer(secret):
+        yield from {one for one in (match[1], unquote(match[1])) if len(one) >= CHARS_MIN}
 
 
 def _lines(text: str) -> Iterator[str]:
@@ -493,11 +493,11 @@ def _leaves(value: Json) -> Iterator[str]:
         case str() if not _NOT_SECRET.fullmatch(value.strip()):
             yield value
         case list():
-            for one in value:
-                yield from _leaves(one)
+            for element in value:
+                yield from _leaves(element)
         case dict():
-            for one in value.values():
-                yield from _leaves(one)
+            for member in value.values():
+                yield from _leaves(member)
         case _:
             return
 
@@ -513,7 +513,7 @@ def _needles(part: str) -> Iterator[tuple[bytes, bool]]:
     texts = {part, json.dumps(part)[1:-1], json.dumps(part, ensure_ascii=False)[1:-1]}
     # OAuth 2.0 does: base64 of `quote_plus(client)` and `quote_plus(secret)` with a colon between them.
     texts |= {quoted(part.encode(errors="surrogatepass"), safe="") for quoted in (quote, quote_plus)}
-    for form in {one for text in texts for one in _bytes_of(text)}:
+    for form in {byte for text in texts for byte in _bytes_of(text)}:
         yield form.hex().encode(), True
         yield from ((form.hex(sign).encode(), True) for sign in ":-")
         for piece in _base64(form):
@@ -530,27 +530,27 @@ def _needles(part: str) -> Iterator[tuple[bytes, bool]]:
 def _forms(part: str) -> set[bytes]:
     lower = part.lower()
     # Host names are written in lower case, names of variables and headers in upper case; `ß` becomes `SS`.
-    found = {*_bytes_of(part), *(one.encode(errors="surrogatepass") for one in (lower, part.upper()))}
+    forms = {*_bytes_of(part), *(one.encode(errors="surrogatepass") for one in (lower, part.upper()))}
     plain = part.encode(errors="surrogatepass")
     # UTF-8 that another program read as Latin-1 and wrote as UTF-8 again.
-    found |= {one.decode("latin-1").encode() for one in (plain, *_bytes_of(part)) if not one.isascii()}
+    forms |= {one.decode("latin-1").encode() for one in (plain, *_bytes_of(part)) if not one.isascii()}
     if not part.isascii():
         with suppress(UnicodeError):
-            found.add(lower.encode("idna"))
+            forms.add(lower.encode("idna"))
         # Python escapes `é` as `\xe9`, like a byte of Latin-1, and `€` as `\u20ac`: the view shows a mixture of both.
-        found.add(part.encode("ascii", "backslashreplace"))
-        found |= {normalize(form, part).encode(errors="surrogatepass") for form in ("NFC", "NFD")}
-    return found
+        forms.add(part.encode("ascii", "backslashreplace"))
+        forms |= {normalize(form, part).encode(errors="surrogatepass") for form in ("NFC", "NFD")}
+    return forms
 
 
 def _bytes_of(text: str) -> set[bytes]:
-    found = {text.encode(errors="surrogatepass")}
-    found |= {text.encode(wide, "surrogatepass") for wide in ("utf-16-le", "utf-16-be")}
+    encodings = {text.encode(errors="surrogatepass")}
+    encodings |= {text.encode(wide, "surrogatepass") for wide in ("utf-16-le", "utf-16-be")}
     for narrow in ("latin-1", "ascii"):
         data = text.encode(narrow, "replace")
         if 2 * (data.count(b"?") - text.count("?")) < len(text):  # Most characters survived the encoding.
-            found.add(data)
-    return found
+            encodings.add(data)
+    return encodings
 
 
 def _base64(data: bytes) -> Iterator[bytes]:
@@ -587,32 +587,32 @@ def _overlap(data: bytes, needle: bytes) -> int:
 
 
 def _joined(spans: list[Span]) -> list[Span]:
-    found: list[Span] = []
+    joined: list[Span] = []
     for begin, end in sorted(spans):
-        if found and begin <= found[-1][1]:
-            found[-1] = found[-1][0], max(end, found[-1][1])
+        if joined and begin <= joined[-1][1]:
+            joined[-1] = joined[-1][0], max(end, joined[-1][1])
         else:
-            found.append((begin, end))
-    return found
+            joined.append((begin, end))
+    return joined
 
 
 def _masked(data: bytes, spans: list[Span]) -> bytes:
-    found, at = list[bytes](), 0
+    parts, at = list[bytes](), 0
     for begin, end in spans:
-        found += (data[at:begin], MASK.encode())
+        parts += (data[at:begin], MASK.encode())
         at = end
-    found.append(data[at:])
-    return b"".join(found)
+    parts.append(data[at:])
+    return b"".join(parts)
 
 
 def _of_characters(data: bytes, spans: list[Span]) -> list[Span]:
     """Return the spans, widened to whole UTF-8 characters."""
-    found: list[Span] = []
+    in_bytes: list[Span] = []
     for begin, end in spans:
         while end < len(data) and _is_inside(data, end):
             end += 1
-        found.append((_whole(data, begin), end))
-    return _joined(found)
+        in_bytes.append((_whole(data, begin), end))
+    return _joined(in_bytes)
 
 
 def _whole(data: bytes, at: int) -> int:

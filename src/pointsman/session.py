@@ -16,10 +16,18 @@ from pointsman.workflows.verbs import WorkflowVerbs
 
 if TYPE_CHECKING:  # Deferred: most commands need one or two of these.
     from pointsman.auth.administration import AccessVerbs
+    from pointsman.authoring.templates import TemplateVerbs
     from pointsman.authoring.verbs import AuthoringVerbs
     from pointsman.chat.verbs import ConversationVerbs, MemoryVerbs
+    from pointsman.evaluations.verbs import EvaluationVerbs
     from pointsman.operations.verbs import OperationVerbs
-    from pointsman.triggers.verbs import NotificationVerbs, ScheduleVerbs, TriggerVerbs
+    from pointsman.triggers.verbs import (
+        AnswerLinkVerbs,
+        NotificationVerbs,
+        PublicationVerbs,
+        ScheduleVerbs,
+        TriggerVerbs,
+    )
     from pointsman.workflows.access_verbs import SecretVerbs, SharingVerbs
     from pointsman.workflows.agent_verbs import AgentVerbs
     from pointsman.workflows.tool_verbs import ToolVerbs
@@ -48,6 +56,12 @@ class Session:
         return AuthoringVerbs(self.acting)
 
     @property
+    def evaluations(self) -> EvaluationVerbs:
+        from pointsman.evaluations.verbs import EvaluationVerbs  # Deferred: most commands evaluate nothing.
+
+        return EvaluationVerbs(self.acting)
+
+    @property
     def executions(self) -> ExecutionVerbs:
         return ExecutionVerbs(self.acting)
 
@@ -68,6 +82,18 @@ class Session:
         from pointsman.triggers.verbs import NotificationVerbs  # Deferred as above.
 
         return NotificationVerbs(self.acting)
+
+    @property
+    def answer_links(self) -> AnswerLinkVerbs:
+        from pointsman.triggers.verbs import AnswerLinkVerbs  # Deferred as above.
+
+        return AnswerLinkVerbs(self.acting)
+
+    @property
+    def publications(self) -> PublicationVerbs:
+        from pointsman.triggers.verbs import PublicationVerbs  # Deferred as above.
+
+        return PublicationVerbs(self.acting)
 
     @property
     def conversations(self) -> ConversationVerbs:
@@ -110,6 +136,12 @@ class Session:
         from pointsman.workflows.tool_verbs import ToolVerbs  # Deferred as above.
 
         return ToolVerbs(self.acting)
+
+    @property
+    def templates(self) -> TemplateVerbs:
+        from pointsman.authoring.templates import TemplateVerbs  # Deferred: most commands use no templates.
+
+        return TemplateVerbs(self.acting)
 
     @property
     def workflows(self) -> WorkflowVerbs:

@@ -102,6 +102,11 @@ class Printed:
                 self._add(text)
                 sys.stderr.write(text)
 
+    def note(self, line: str) -> None:
+        """Add a line about the call, which contains no secret, from any thread."""
+        with _FIRST_TEXT:
+            self._add(line)
+
     def _add(self, text: str) -> None:
         self.text = (self.text + text)[-CHARS_MAX:]
         if self._around is not None:
@@ -243,9 +248,9 @@ class _BytesApart(BufferedIOBase):
         return True
 
     def write(self, data: Buffer, /) -> int:
-        found = bytes(data)
-        self._text.write(found.decode("utf-8", "replace"))
-        return len(found)
+        text_bytes = bytes(data)
+        self._text.write(text_bytes.decode("utf-8", "replace"))
+        return len(text_bytes)
 
 
 @contextmanager

@@ -23,16 +23,17 @@ from pointsman.executors.attachments import Fetched
 from pointsman.executors.call_observers import CallObservers, ObservedModels, ObservedTools
 from pointsman.executors.memory import MemoryExecutor
 from pointsman.executors.registry import Executors
+from pointsman.models.providers import ConnectedProviders
 from pointsman.models.script import Script
 from pointsman.models.transport import PydanticModels, is_scripted
+from pointsman.operations.model_connections import StoredProviders
 from pointsman.operations.provider_keys import StoredKeyLeases, StoredKeySpending
-from pointsman.ports import Clock, Executor, Found, Secrets, Tools
+from pointsman.ports import Clock, Executor, MemoryMatches, Secrets, Tools
 from pointsman.runtime.dependencies import Feed
 from pointsman.runtime.dispatched import Engine
 from pointsman.runtime.engines import connect
 from pointsman.runtime.local import LocalRuntime
-from pointsman.settings import Settings
-from pointsman.settings.display import masked_address
+from pointsman.settings import Settings, masked_address
 from pointsman.store.api import Store, Workflows, open_store
 from pointsman.store.memory import MemoryStore
 from pointsman.tools.registry import ToolRegistry
@@ -64,6 +65,8 @@ class Setup:
     script: Script | None = None
     isolation: Isolation | None = None
     """What workflow tests may access outside; None: everything that the settings allow."""
+    connected: ConnectedProviders | None = None
+    """The connected providers of another app; None: those of the store."""
     is_aside: bool = False
     """Whether it is for a dry run: its tools belong to another app, and no model is called."""
 
@@ -90,7 +93,7 @@ async def open_context(setup: Setup) -> AppContext:
         await _emitted(app, name, data, key, by)
 
     runtime = LocalRuntime(
-        store, library, services.executors, clock, setup.feed, ended=ended, emitted=emitted, placement=placement
+        store, library, services.executors, clock, setup.feed, on_ended=ended, emitted=emitted, placement=placement
     )
     takes = ScriptTakeUp(setup, is_given=setup.script is not None)
     makers: dict[Part[Any], Callable[[AppContext], object]] = {
@@ -149,15 +152,16 @@ async def close_context(app: AppContext, *, closes_tools: bool = True) -> None:
 
 
 @asynccontextmanager
-async def open_aside(app: AppContext, clock: Clock) -> AsyncGenerator[AppContext]:
-    """Open an app with a store in memory, with the settings and tools of another one, that checks no models."""
+async def open_aside(app: AppContext, clock: Clock, tools: ToolRegistry) -> AsyncGenerator[AppContext]:
+    """Open an app with a store in memory, with the settings of another one and these tools, that checks no models."""
     setup = Setup(
         settings=app.settings.kept_at("memory:"),
         clock=clock,
         vault=Vault(app.settings.vault, clock),
-        tools=app.tools,
+        tools=tools,
         feed=Feed(),
         model=app.services.model,
+        connected=app.services.models.connected,
         is_aside=True,
     )
     aside = await open_context(setup)
@@ -251,7 +255,7 @@ def interpreter_of(settings: Settings) -> Interpreter:
         result_bytes=sandbox.result.bytes,
         at_once=sandbox.at_once or 0,
     )
-    return Interpreter(limits, box=sandbox.box)
+    return Interpreter(limits, sandbox=sandbox.box)
 
 
 def _http(settings: Settings, secrets: Secrets, isolation: Isolation | None) -> Executor:
@@ -290,7 +294,10 @@ def wire(
         script=script,
         spending=StoredKeySpending(store),
         leases=StoredKeyLeases(store, clock),
+        connected=setup.connected or StoredProviders(store.entries, settings, clock),
     )
+    if setup.isolation is not None:
+        models.recording = setup.isolation.recording
     meaning = None if is_scripted(setup.model or "") else meaning_of(settings, store, clock, models)
     interpreter = interpreter_of(settings)
     secrets = SecretAccess(settings, workflows or store.workflows)
@@ -351,9 +358,11 @@ class WordsOnly:
 
     async def search(
         self, scope: str, namespace: str, text: str, *, limit: int, within: str = "", at: float = 0.0
-    ) -> Found:
-        found = await self._store.memory.search(scope, namespace, text, limit=limit, within=within, at=at)
-        return Found(found, ("searched by words only: with the scripted model, no embedding model is called",))
+    ) -> MemoryMatches:
+        matches = await self._store.memory.search(scope, namespace, text, limit=limit, within=within, at=at)
+        return MemoryMatches(
+            matches, ("searched by words only: with the scripted model, no embedding model is called",)
+        )
 
 
 def meaning_of(settings: Settings, store: Store, clock: Clock, models: PydanticModels) -> SemanticIndex | None:

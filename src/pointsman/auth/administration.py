@@ -30,9 +30,9 @@ class AccessVerbs(Verbs):
         backwards: bool = False,
     ) -> KeyPage:
         """Return a page of the keys, by name: those with this role, and all words of `search` in name or groups."""
-        found = [key_view(one) for one in await self.app[KEYS].found(search, role=role)]
-        size = len(found) if limit is None else limit
-        page = await page_by("name", found, after=after, limit=size, backwards=backwards)
+        views = [key_view(one) for one in await self.app[KEYS].found(search, role=role)]
+        size = len(views) if limit is None else limit
+        page = await page_by("name", views, after=after, limit=size, backwards=backwards)
         return {"keys": page.entries, "next": page.next}
 
     @verb("admin", "create or revoke keys", target=("name", "role"), made=lambda _: {})
@@ -68,10 +68,10 @@ class AccessVerbs(Verbs):
         """Return a page of the people, by name: those with this role, and all words of `search` in name or groups."""
         app = self.app
         everyone = people(await app[KEYS].all(), await app[LOGINS].all(), await app[PEOPLE].all(), app.clock.now())
-        found = (
+        persons = (
             one for one in everyone if role in (None, one["role"]) and has_words(search, one["name"], *one["groups"])
         )
-        page = await page_by("name", found, after=after, limit=limit, backwards=backwards)
+        page = await page_by("name", persons, after=after, limit=limit, backwards=backwards)
         return {"people": page.entries, "next": page.next}
 
     @verb("viewer", "log in")
@@ -101,8 +101,8 @@ class AccessVerbs(Verbs):
         the name or in the `User-Agent` of the browser."""
         if everyone:
             self.caller.must_have("admin", "see the logins of others")
-        found = await self.app[LOGINS].all(None if everyone else self.caller.name)
-        matching = (one for one in found if has_words(search, one["name"], one["agent"]))
+        logins = await self.app[LOGINS].all(None if everyone else self.caller.name)
+        matching = (login for login in logins if has_words(search, login["name"], login["agent"]))
         page = await page_by(_place_of, matching, after=after, limit=limit, backwards=backwards)
         return {"logins": page.entries, "next": page.next}
 

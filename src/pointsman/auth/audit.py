@@ -223,7 +223,7 @@ class Audit:
         last, _ = await self._find_head(0, FIRST)
         start = min(last, int(before) - 1) if before is not None and before.isdecimal() else last
         after, wanted = _After(), _Wanted(who, what, since, until)
-        found: list[AuditEntryView] = []
+        entries: list[AuditEntryView] = []
         first_kind = max(start - 1, 0) // ROWS_OF_KIND
         for kind in range(first_kind, max(first_kind - KINDS_READ_MAX, -1), -1):
             for seq, row in reversed(await self._rows(kind)):
@@ -231,17 +231,17 @@ class Audit:
                     after.take(row)
                     continue
                 if since is not None and row.entries[-1].at < since:
-                    return found, None
+                    return entries, None
                 after.take(row)
                 for number, entry in reversed([*enumerate(row.entries)]):
                     name = f"{seq}.{number}"
                     shown = after.view(name, entry)
                     if not entry.of and wanted.has(entry, shown["target"]):
-                        found.append(shown)
-                if len(found) >= limit:
-                    return found, str(seq) if seq > 1 else None
+                        entries.append(shown)
+                if len(entries) >= limit:
+                    return entries, str(seq) if seq > 1 else None
         through = max(first_kind - KINDS_READ_MAX + 1, 0) * ROWS_OF_KIND
-        return found, str(through + 1) if through > 0 else None
+        return entries, str(through + 1) if through > 0 else None
 
     async def lines(self) -> AsyncIterator[bytes]:
         """Yield the whole chained log, oldest first: one line of JSON per row, with row number, hash and actions."""
@@ -256,25 +256,25 @@ class Audit:
     async def state(self) -> AuditState:
         """Return the number of rows, the last hash and the damage to the chain. Reads every row."""
         await self.flush()
-        found = await self.damage()
+        damage = await self.damage()
         last, head = await self._find_head(0, FIRST)
-        return {"rows": last, "hash": head, "damage": found}
+        return {"rows": last, "hash": head, "damage": damage}
 
     async def damage(self) -> list[str]:
         """Return every contradiction in the chain, one sentence each. Reads every row. A log truncated at its end looks
         intact: store its last hash elsewhere to detect that."""
-        found: list[str] = []
+        names: list[str] = []
         expected, before = 1, FIRST
         kind = 0
         while rows := await self._rows(kind):
             kind += 1
             for seq, row in rows:
                 if seq != expected:
-                    found.append(f"the audit log has no row {expected}")
+                    names.append(f"the audit log has no row {expected}")
                 if row.hash != _hash(before, seq, row.entries):
-                    found.append(f"row {seq} of the audit log was changed, or does not follow the row before it")
+                    names.append(f"row {seq} of the audit log was changed, or does not follow the row before it")
                 expected, before = seq + 1, row.hash
-        return found
+        return names
 
     async def _add(self, entry: AuditAction) -> str:
         future: asyncio.Future[str] = asyncio.get_running_loop().create_future()

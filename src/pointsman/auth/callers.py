@@ -20,9 +20,9 @@ from pointsman.values import Instant
 Role: TypeAlias = Literal["viewer", "operator", "editor", "admin"]
 ROLES: Final[tuple[Role, ...]] = get_args(Role)
 """Ordered from the least to the most privileged role."""
-Entrance: TypeAlias = Literal["local", "key", "login", "token", "shell"]
+Entrance: TypeAlias = Literal["local", "key", "login", "token", "shell", "link"]
 """How a caller was authenticated: not at all; by an API key; by a browser login; by a token of an identity provider; at
-the command line of this machine."""
+the command line of this machine; by the signed link of a notification, which opens one gate only."""
 MACHINE: Final[frozenset[Entrance]] = frozenset({"local", "shell"})
 """Entrances of users who work on the machine of the store."""
 
@@ -57,7 +57,7 @@ class Caller:
     @property
     def is_machine(self) -> bool:
         """Whether all of them work on the machine of the store, which they could open without the product."""
-        return all(one.entrance in MACHINE for one in self.people)
+        return all(person.entrance in MACHINE for person in self.people)
 
     def has(self, role: Role) -> bool:
         """Return whether the caller may do what `role` may do."""
@@ -66,7 +66,9 @@ class Caller:
     def is_among(self, groups: Collection[str]) -> bool:
         """Return whether the caller may see what is restricted to these groups. No groups: no restriction. Admins see
         everything."""
-        return not groups or all(one.role == "admin" or not set(groups).isdisjoint(one.groups) for one in self.people)
+        return not groups or all(
+            person.role == "admin" or not set(groups).isdisjoint(person.groups) for person in self.people
+        )
 
     def must_have(self, role: Role, what: str) -> None:
         """Raise `NotAllowed` if the caller lacks the role. `what` names the action, as in "save workflows"."""
@@ -97,9 +99,9 @@ def lower_role(one: Role, other: Role) -> Role:
 
 def combined_caller(starter: Caller, *others: Caller, cap: Role = "admin") -> Caller:
     """Return one caller for an execution that acts for several people, with their lowest role, at most `cap`."""
-    everybody = (*starter.people, *(person for one in others for person in one.people))
+    everybody = (*starter.people, *(person for other in others for person in other.people))
     parties = tuple(dict.fromkeys(replace(one, role=lower_role(one.role, cap), parties=()) for one in everybody))
-    role = min((one.role for one in parties), key=ROLES.index)
+    role = min((party.role for party in parties), key=ROLES.index)
     return replace(starter, role=role, parties=parties)
 
 

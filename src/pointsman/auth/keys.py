@@ -156,11 +156,11 @@ class Keys:
     async def caller_of(self, digest: str) -> Caller | None:
         """Return the caller of a key as `caller` does, by the hash of the key."""
         now = self._clock.now()
-        found = (await self._by_digest()).get(digest)
-        if found is None or not found.is_good_at(now):
+        caller = (await self._by_digest()).get(digest)
+        if caller is None or not caller.is_good_at(now):
             return None
-        await self._note_use(found, Instant(now))
-        return Caller(name=found.name, role=found.role, groups=found.groups, until=found.expires, proof=digest)
+        await self._note_use(caller, Instant(now))
+        return Caller(name=caller.name, role=caller.role, groups=caller.groups, until=caller.expires, proof=digest)
 
     async def admins(self) -> list[ApiKey]:
         """Return the admin keys that are valid now."""

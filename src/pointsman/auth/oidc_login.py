@@ -43,7 +43,7 @@ NAME_CHARS_MAX: Final = 200
 KEYS_MAX: Final = 100
 KEPT_FOR_S: Final = 600.0
 """How long keys are cached: a key that the issuer withdraws is valid for at most so long."""
-ASKED_EVERY_S: Final = 60.0
+KEYS_READ_EVERY_S: Final = 60.0
 FAILED_FOR_S: Final = 5.0
 """How long an unreachable issuer is not asked again: any client can send something that looks like a token."""
 OK: Final = 200
@@ -171,7 +171,7 @@ class Tokens:
 
     def _role(self, roles: tuple[str, ...]) -> Role:
         """Return the most privileged of the roles that the claims give."""
-        mapped = {self._settings.roles.get(one) for one in roles} - {None} or {self._settings.default_role}
+        mapped = {self._settings.roles.get(role) for role in roles} - {None} or {self._settings.default_role}
         roles_in_order: list[Role] = [role for role in ROLES if role in mapped]
         if not roles_in_order:
             raise TokenRefused("it contains no role")
@@ -189,13 +189,13 @@ class Tokens:
         if kid is not None and not isinstance(kid, str):
             raise TokenRefused("its key is not text")
         await self._read(older_than=KEPT_FOR_S)
-        found = self._known(kid)
-        if found is None:
-            await self._read(older_than=ASKED_EVERY_S)
-            found = self._known(kid)
-        if found is None:
+        key = self._known(kid)
+        if key is None:
+            await self._read(older_than=KEYS_READ_EVERY_S)
+            key = self._known(kid)
+        if key is None:
             raise TokenRefused("its key is not known")
-        return found
+        return key
 
     def _known(self, kid: str | None) -> Key | None:
         if kid is None:
@@ -259,24 +259,24 @@ def _keys(data: bytes) -> dict[str, Key]:
     from joserfc.errors import JoseError
 
     listed = _object(data).get("keys")
-    found: dict[str, Key] = {}
+    keys: dict[str, Key] = {}
     for one in cast("list[object]", listed)[:KEYS_MAX] if isinstance(listed, list) else ():
         fields = cast("dict[str, Any]", one) if isinstance(one, dict) else {}
         if fields.get("kty") not in ("RSA", "EC", "OKP") or fields.get("use", "sig") != "sig":
             continue
         try:
-            found[str(fields.get("kid", ""))] = jwk.import_key(fields)
+            keys[str(fields.get("kid", ""))] = jwk.import_key(fields)
         except (JoseError, ValueError, TypeError, KeyError):
             continue
-    return found
+    return keys
 
 
 def _object(data: bytes) -> Mapping[str, object]:
-    if (found := _decoded(data)) is None:
+    if (decoded := _decoded(data)) is None:
         raise IssuerUnreachable(
             "the identity provider's answer is not a JSON object", hint="Check access.oidc in the settings."
         )
-    return found
+    return decoded
 
 
 def _decoded(data: bytes) -> JsonObject | None:
@@ -293,12 +293,12 @@ def _header(token: str) -> Mapping[str, object]:
 
     head = token.partition(".")[0]
     try:
-        found = _decoded(urlsafe_b64decode(head + "=" * (-len(head) % 4)))
+        header = _decoded(urlsafe_b64decode(head + "=" * (-len(head) % 4)))
     except ValueError:
-        found = None
-    if found is None:
+        header = None
+    if header is None:
         raise TokenRefused("its header cannot be read")
-    return found
+    return header
 
 
 def _verified(claims: Mapping[str, object]) -> Mapping[str, object]:
@@ -312,16 +312,20 @@ def _at(claims: Mapping[str, object], name: str) -> object:
     """Return a claim by its name or by its path, such as `realm_access.roles`."""
     if name in claims:
         return claims[name]
-    found: object = claims
+    result: object = claims
     for part in name.split("."):
-        found = cast("Mapping[str, object]", found).get(part) if isinstance(found, dict) else None
-    return found
+        result = cast("Mapping[str, object]", result).get(part) if isinstance(result, dict) else None
+    return result
 
 
 def _texts(value: object) -> tuple[str, ...]:
     if isinstance(value, str):
         return (value,)
-    return tuple(one for one in cast("list[object]", value) if isinstance(one, str)) if isinstance(value, list) else ()
+    return (
+        tuple(element for element in cast("list[object]", value) if isinstance(element, str))
+        if isinstance(value, list)
+        else ()
+    )
 
 
 VISIT_S: Final = 600

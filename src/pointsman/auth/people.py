@@ -137,12 +137,12 @@ class Logins:
     async def all(self, name: str | None = None) -> list[LoginView]:
         """Return the logins that have not expired, newest first, of one person or of everybody."""
         now = self._clock.now()
-        found = [
+        logins = [
             (entry.key, login)
             for entry in await self._entries.list(LOGIN_KIND)
             if (login := _read(entry.value)).expires > now and name in (None, login.name)
         ]
-        return [_view(digest, login) for digest, login in sorted(found, key=lambda one: -one[1].began)]
+        return [_view(digest, login) for digest, login in sorted(logins, key=lambda one: -one[1].began)]
 
     async def end(self, id: str, *, name: str | None = None) -> None:
         """End the login with an id as lists show it; with `name`, only if it belongs to that person. Raises
@@ -236,17 +236,17 @@ class KnownPeople:
     def __init__(self, entries: ConfigStore, clock: Clock) -> None:
         self._entries = entries
         self._clock = clock
-        self._told: dict[str, _Claims] = {}
+        self._last_claims: dict[str, _Claims] = {}
 
     async def note(self, caller: Caller) -> None:
         """Record that a person sent a token."""
-        now, before = self._clock.now(), self._told.get(caller.name)
+        now, before = self._clock.now(), self._last_claims.get(caller.name)
         is_news = before is None or (before.role, before.groups) != (caller.role, caller.groups)
         if not is_news and before is not None and now - before.at < NOTED_EVERY_S:
             return
-        if len(self._told) >= KNOWN_MAX:
-            self._told.clear()
-        self._told[caller.name] = _Claims(caller.role, caller.groups, now)
+        if len(self._last_claims) >= KNOWN_MAX:
+            self._last_claims.clear()
+        self._last_claims[caller.name] = _Claims(caller.role, caller.groups, now)
         person = Person(name=caller.name, role=caller.role, seen=Instant(now), groups=caller.groups)
         await self._entries.put(PERSON_KIND, caller.name, msgspec.to_builtins(person))
 
@@ -284,31 +284,31 @@ def people(
 ) -> list[PersonView]:
     """Return the people by name, from the `keys` that have not expired, the `logins`, and the people `persons` with
     tokens."""
-    found: dict[str, PersonView] = {}
+    views: dict[str, PersonView] = {}
     for key in keys:
         if key.is_good_at(now):
-            _add(found, key.name, "key", key.role, key.groups, key.used)
+            _add(views, key.name, "key", key.role, key.groups, key.used)
     for person in persons:
-        _add(found, person.name, "token", person.role, person.groups, person.seen)
+        _add(views, person.name, "token", person.role, person.groups, person.seen)
     for login in logins:
-        account = found.get(login["name"])
+        account = views.get(login["name"])
         if account is not None:
             account["logins"] += 1
             account["seenAt"] = max(account["seenAt"] or 0.0, login["beganAt"])
-    return [found[name] for name in sorted(found)]
+    return [views[name] for name in sorted(views)]
 
 
 def _add(
-    found: dict[str, PersonView],
+    persons: dict[str, PersonView],
     name: str,
-    way: Literal["key", "token"],
+    entrance: Literal["key", "token"],
     role: Role,
     groups: tuple[str, ...],
     seen_at: float | None,
 ) -> None:
     new: PersonView = {"name": name, "role": role, "groups": [], "ways": [], "logins": 0, "seenAt": None}
-    person = found.setdefault(name, new)
-    person["ways"].append(way)
+    person = persons.setdefault(name, new)
+    person["ways"].append(entrance)
     person["groups"] = sorted({*person["groups"], *groups})
     person["role"] = role if ROLES.index(role) > ROLES.index(person["role"]) else person["role"]
     if seen_at is not None:

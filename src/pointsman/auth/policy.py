@@ -25,7 +25,7 @@ from pointsman.auth.callers import Caller, NotAllowed
 from pointsman.auth.sharing import sharing_of
 from pointsman.auth.subjects import (
     DEFINITIONS,
-    DefinitionGone,
+    DefinitionMissing,
     UnknownWorkflow,
     check_session,
     is_conversational,
@@ -56,7 +56,7 @@ UNKNOWN: Final = Nature(("\0",), conversational=True)
 """For definitions that cannot be read any more, so that their owner is unknown: no key has this group, and admins need
 none."""
 NATURES_MAX: Final = 10_000
-ASKED_PAGE: Final = 200
+INBOX_PAGE: Final = 200
 
 NATURES: Final = Part[dict[str, Nature]]("natures", lambda _: {})
 """By `id@revision` or the digest of a definition, which never change."""
@@ -177,7 +177,7 @@ async def must_run(app: AppContext, caller: Caller, execution: str) -> None:
 async def must_see_with_children(app: AppContext, caller: Caller, execution: str) -> None:
     """Raise as `must_control` does, and `NotAllowed` if a child execution is hidden from the caller."""
     await must_control(app, caller, execution)
-    if not all([await sees_execution(app, caller, one) for one in await with_children(app, execution)]):
+    if not all([await sees_execution(app, caller, child) for child in await with_children(app, execution)]):
         raise NotAllowed(
             f"the execution {execution!r} called workflows that are not shared with {caller.name!r}",
             hint="Ask an admin to do it.",
@@ -186,13 +186,13 @@ async def must_see_with_children(app: AppContext, caller: Caller, execution: str
 
 async def with_children(app: AppContext, execution: str) -> list[str]:
     """Return the id of an execution and of all its descendants."""
-    found = [execution]
-    for one in found:  # The list grows during the loop.
-        query = ExecutionQuery(parent=ExecutionId(one), limit=ASKED_PAGE)
+    executions = [execution]
+    for one in executions:  # The list grows during the loop.
+        query = ExecutionQuery(parent=ExecutionId(one), limit=INBOX_PAGE)
         while page := await app.store.executions.list(query):
-            found += [child.execution for child in page]
+            executions += [child.execution for child in page]
             query = structs.replace(query, before=(page[-1].started, page[-1].execution))
-    return found
+    return executions
 
 
 async def sees(app: AppContext, caller: Caller, summary: Summary) -> bool:
@@ -201,7 +201,7 @@ async def sees(app: AppContext, caller: Caller, summary: Summary) -> bool:
     if caller.role == "admin":
         return True
     if caller.parties:
-        return all([await sees(app, one, summary) for one in caller.parties])
+        return all([await sees(app, party, summary) for party in caller.parties])
     while True:
         if not await _sees_one(app, caller, summary):
             return False
@@ -230,7 +230,7 @@ async def sees_session(app: AppContext, caller: Caller, session: str) -> bool:
     if caller.role == "admin":
         return True
     if caller.parties:
-        return all([await sees_session(app, one, session) for one in caller.parties])
+        return all([await sees_session(app, party, session) for party in caller.parties])
     if await app.store.executions.list(ExecutionQuery(session=session, owner=caller.name, limit=1)):
         return True
     if await app.store.executions.list(ExecutionQuery(session=session, limit=1)):
@@ -261,7 +261,9 @@ async def must_see_memory(app: AppContext, caller: Caller, scope: str, owner: st
             await must_see_workflow(app, caller, owner)
         case "shared":
             pass
-        case _ if not all(one.role == "admin" or (scope == "user" and owner == one.name) for one in caller.people):
+        case _ if not all(
+            person.role == "admin" or (scope == "user" and owner == person.name) for person in caller.people
+        ):
             raise NotAllowed(
                 f"the memory of {owner!r} does not belong to {caller.name!r}",
                 hint="Admins can see the memory of all owners.",
@@ -312,18 +314,18 @@ async def outermost(app: AppContext, entry: GateEntry) -> tuple[ExecutionId, Sum
 async def _is_asked(app: AppContext, caller: Caller, execution: ExecutionId) -> bool:
     """Return whether an open gate of an execution, or of its descendants, names the caller or one of the caller's
     groups."""
-    query = InboxQuery(user=caller.name, groups=caller.groups, limit=ASKED_PAGE)
+    query = InboxQuery(user=caller.name, groups=caller.groups, limit=INBOX_PAGE)
     while page := await app.store.executions.inbox(query):
         for gate in page:
             if _names(gate, caller) and execution in (gate.execution, (await outermost(app, gate))[0]):
                 return True
-        if len(page) < ASKED_PAGE:
+        if len(page) < INBOX_PAGE:
             break
         query = InboxQuery(
             user=caller.name,
             groups=caller.groups,
             after=(page[-1].opened, page[-1].execution, page[-1].gate),
-            limit=ASKED_PAGE,
+            limit=INBOX_PAGE,
         )
     return False
 
@@ -359,7 +361,7 @@ async def _cached_nature(app: AppContext, definition: str) -> Nature:
     if definition not in natures:
         try:
             _remember(natures, definition, _nature(await app[DEFINITIONS].kept(definition)))
-        except DefinitionGone:
+        except DefinitionMissing:
             return UNKNOWN
     return natures[definition]
 

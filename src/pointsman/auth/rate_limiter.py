@@ -42,22 +42,22 @@ class Presence:
         """`still` returns whether the credential of a caller is still valid."""
         self._still = still
         self.every_s = every_s
-        self._seats: dict[OpenStream, Callable[[], None]] = {}
+        self._open_streams: dict[OpenStream, Callable[[], None]] = {}
         self._looking: asyncio.Task[None] | None = None
 
     def enter(self, caller: Caller, left: Callable[[], None]) -> OpenStream:
         """Add a stream. `left` is called once, when it has ended."""
-        seat = OpenStream(caller, self._part)
-        self._seats[seat] = left
+        stream = OpenStream(caller, self._close)
+        self._open_streams[stream] = left
         if self._looking is None:
             self._looking = asyncio.create_task(self._look())
-        return seat
+        return stream
 
-    def _part(self, seat: OpenStream) -> None:
-        left = self._seats.pop(seat, None)
+    def _close(self, stream: OpenStream) -> None:
+        left = self._open_streams.pop(stream, None)
         if left is not None:
             left()
-        if not self._seats:
+        if not self._open_streams:
             self.close()
 
     def close(self) -> None:
@@ -70,13 +70,15 @@ class Presence:
         while True:
             await asyncio.sleep(self.every_s)
             by_proof: defaultdict[tuple[str, str, str], list[OpenStream]] = defaultdict(list)
-            for seat in self._seats:
-                by_proof[seat.caller.entrance, seat.caller.name, seat.caller.proof].append(seat)
+            for open_stream in self._open_streams:
+                by_proof[open_stream.caller.entrance, open_stream.caller.name, open_stream.caller.proof].append(
+                    open_stream
+                )
             for seats in by_proof.values():
                 with suppress(OperatorError):  # The store is unavailable: no stream ends because of that.
                     if not await self._still(seats[0].caller):
-                        for seat in seats:
-                            seat.revoked.set()
+                        for open_stream in seats:
+                            open_stream.revoked.set()
 
 
 KNOWN_MAX: Final = 10_000
@@ -86,7 +88,7 @@ class LoginThrottle:
     """Login throttle of one server."""
 
     def __init__(self, clock: Clock, *, wrong_per_minute: int) -> None:
-        self._pace = RateLimiter(
+        self._attempts = RateLimiter(
             clock,
             per_s=wrong_per_minute / 60,
             burst=wrong_per_minute,
@@ -97,7 +99,7 @@ class LoginThrottle:
     def may_try(self, address: str, shown: str) -> None:
         """Check that a credential may be tried. Raises `TooManyRequests`."""
         if digest_of(shown) not in self._known:
-            self._pace.check(address)
+            self._attempts.check(address)
 
     def opened(self, shown: str) -> None:
         """Record that a credential was valid."""
@@ -110,7 +112,7 @@ class LoginThrottle:
         """Record that a credential was invalid. Raises `TooManyRequests` if concurrent attempts from the address used
         up the limit."""
         self._known.pop(digest_of(shown), None)
-        self._pace.take(address)
+        self._attempts.take(address)
 
 
 CALLERS_MAX: Final = 10_000
@@ -139,7 +141,7 @@ class RateLimiter:
         self._clock = clock
         self._per_s = per_s
         self._burst = burst
-        self._says = says
+        self._description = says
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def take(self, name: str) -> None:
@@ -164,7 +166,7 @@ class RateLimiter:
     def _must_hold_one(self, name: str, tokens: float) -> None:
         if tokens < 1:
             raise TooManyRequests(
-                f"{name!r} {self._says}",
+                f"{name!r} {self._description}",
                 hint="Wait for the seconds in `Retry-After`.",
                 retry_after_s=(1 - tokens) / self._per_s,
             )

@@ -49,8 +49,8 @@ class Redactor:
         if matches is None:
             if len(self._asked) >= NAMES_MAX:
                 self._asked.clear()
-            found = self._names is not None and self._names.match(name.casefold().translate(_SIGNS)) is not None
-            matches = self._asked[name] = found
+            is_named = self._names is not None and self._names.match(name.casefold().translate(_SIGNS)) is not None
+            matches = self._asked[name] = is_named
         return matches
 
     def json(self, value: Json) -> Json:
@@ -59,11 +59,11 @@ class Redactor:
     def _by_name(self, value: Json) -> Json:
         if isinstance(value, dict):
             return {
-                name: MASK if one is not None and self._is_named_so(name) else self._by_name(one)
-                for name, one in value.items()
+                name: MASK if member is not None and self._is_named_so(name) else self._by_name(member)
+                for name, member in value.items()
             }
         if isinstance(value, list):
-            return [self._by_name(one) for one in value]
+            return [self._by_name(element) for element in value]
         return value
 
     @property
@@ -93,7 +93,7 @@ def _growing(secrets: frozenset[str], source: SecretSource | None) -> Callable[[
 
 def _redaction_of(values: Iterable[str]) -> Redaction:
     """Shorter values are placeholders (`none`, `x`), and would mask ordinary words."""
-    return redaction_of(frozenset(one for one in values if len(one) >= ANYWHERE_CHARS_MIN))
+    return redaction_of(frozenset(value for value in values if len(value) >= ANYWHERE_CHARS_MIN))
 
 
 def known_redaction(settings: Settings) -> Callable[[], Redaction]:
@@ -112,17 +112,17 @@ REDACTOR: Final = Part[Redactor]("redactor", lambda app: redactor_for(app.settin
 
 def secrets_of(settings: Settings) -> Iterator[str]:
     """Yield the values of all secrets of this process, except those in the store."""
-    yield from (one.value for one in settings.own_secrets.values())
+    yield from (secret.value for secret in settings.own_secrets.values())
     yield from settings.vault.keys
     yield from os.environ.get(f"{PREFIX}VAULT_KEYS", "").replace(",", " ").split()
     for name, value in os.environ.items():
         if name.startswith(f"{PREFIX}SECRET_") or name.endswith(KEY_VARIABLE_SUFFIX):
             yield value
-    for one in _settings_secrets(settings):
-        found = os.environ.get(one.removeprefix(ENV)) if one.startswith(ENV) else one
+    for secret in _settings_secrets(settings):
+        resolved = os.environ.get(secret.removeprefix(ENV)) if secret.startswith(ENV) else secret
         # Values of handles are yielded above, or are in the store.
-        if found and not found.startswith(HANDLE):
-            yield found
+        if resolved and not resolved.startswith(HANDLE):
+            yield resolved
 
 
 def _settings_secrets(settings: Settings) -> Iterator[str]:
@@ -131,7 +131,7 @@ def _settings_secrets(settings: Settings) -> Iterator[str]:
         yield from (*provider.keys, *provider.headers.values())
     for one in (*settings.tools.values(), *settings.mcp.values()):
         yield from one.headers.values()
-    yield from (one.secret for one in settings.notifications.values())
+    yield from (notification.secret for notification in settings.notifications.values())
     yield settings.metrics.key
     if settings.telemetry is not None:
         yield from settings.telemetry.headers.values()

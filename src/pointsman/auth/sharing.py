@@ -53,7 +53,7 @@ class Sharing(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     def lets_in(self, caller: Caller) -> bool:
         """Return whether the caller may see and use the thing."""
-        return all(self._lets_in_one(one) for one in caller.people)
+        return all(self._lets_in_one(person) for person in caller.people)
 
     def _lets_in_one(self, caller: Caller) -> bool:
         match self.audience:
@@ -66,7 +66,9 @@ class Sharing(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     def is_of(self, caller: Caller) -> bool:
         """Return whether the caller may share and delete the thing."""
-        return all(one.role == "admin" or (bool(self.owner) and self.owner == one.name) for one in caller.people)
+        return all(
+            person.role == "admin" or (bool(self.owner) and self.owner == person.name) for person in caller.people
+        )
 
 
 EVERYONES: Final = Sharing()

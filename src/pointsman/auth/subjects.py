@@ -15,10 +15,10 @@ from pointsman.store.records import SavedWorkflow
 SESSION_NAME_MAX: Final = 500
 
 
-class DefinitionGone(OperatorError):
+class DefinitionMissing(OperatorError):
     """The store does not contain the definition that an execution runs on."""
 
-    code: ClassVar[str] = "definition-gone"
+    code: ClassVar[str] = "definition-missing"
 
 
 class UnknownWorkflow(CallerError):
@@ -51,7 +51,7 @@ class Definitions(Protocol):
         ...
 
     async def kept(self, definition: str) -> WorkflowDefinition:
-        """Return the definition of this digest, which executions run on. Raises `DefinitionGone`."""
+        """Return the definition of this digest, which executions run on. Raises `DefinitionMissing`."""
         ...
 
     def unknown(self, reference: str) -> UnknownWorkflow:

@@ -9,6 +9,8 @@ of all three origins, the rules of where documents may send them, and their reda
 
 from __future__ import annotations
 
+import asyncio
+import json
 import math
 import re
 from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
@@ -18,6 +20,21 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 import msgspec
 from typing_extensions import TypedDict
 
+from pointsman.auth.credentials import (
+    VISIT,
+    AuthorizationRefused,
+    Credential,
+    CredentialInvalid,
+    CredentialType,
+    Parts,
+    TokenServer,
+    Visit,
+    check_credential,
+    header_value,
+    new_visit,
+    read_parts,
+    visit_key,
+)
 from pointsman.auth.keys import NameInvalid
 from pointsman.auth.redaction import known_redaction
 from pointsman.context import Part
@@ -28,7 +45,7 @@ from pointsman.ports import Clock, ExecutionPort, SecretRule, Tools, ToolSpec
 from pointsman.redaction import ANYWHERE_CHARS_MIN as CHARS_MIN
 from pointsman.settings.sections import VaultSettings
 from pointsman.store.api import ConfigStore
-from pointsman.store.errors import EntryMoved
+from pointsman.store.errors import EntryMoved, RevisionMoved
 from pointsman.store.records import ConfigEntry
 from pointsman.tools.egress.addresses import read_host
 from pointsman.values import Instant, Json
@@ -44,6 +61,8 @@ KIND: Final = "secret"
 NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
 VALUE_CHARS_MAX: Final = 60_000
 KNOWN_FOR_S: Final = 1.0
+RETRY_S: Final = 30.0
+"""Pause before tokens are fetched again after a failure, and how long a process may take to fetch one."""
 
 
 class NoSuchSecret(CallerError):
@@ -68,13 +87,27 @@ class StoredSecret(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     by: str = ""
     rule: SecretRule = SecretRule()
     """Where documents may send the secret."""
+    credential: Credential | None = None
+    """What the value is made of; None: the sealed text is the value."""
 
 
 class Vault:
     """Secrets of one store. Usable before `open`, when it contains none."""
 
-    def __init__(self, settings: VaultSettings, clock: Clock, *, ruled: Collection[str] = ()) -> None:
-        """`ruled` are the secrets whose rule is in the settings, which have precedence."""
+    def __init__(
+        self,
+        settings: VaultSettings,
+        clock: Clock,
+        *,
+        ruled: Collection[str] = (),
+        token_server: TokenServer | None = None,
+    ) -> None:
+        """`ruled` are the secrets whose rule is in the settings, which have precedence. `token_server` renews tokens of
+        credentials; None: they are not renewed."""
+        self._token_server = token_server
+        self._renewals = asyncio.Lock()
+        self._failed: dict[str, tuple[float, OperatorError]] = {}
+        """Until when the tokens of a credential are not renewed again, and why the last renewal failed."""
         self._ruled = frozenset(ruled)
         self._settings = settings
         self._clock = clock
@@ -84,6 +117,7 @@ class Vault:
         self._values: dict[str, str] = {}
         self._closed: dict[str, OperatorError] = {}
         self._rules: dict[str, SecretRule] = {}
+        self._credentials: dict[str, Credential] = {}
         self._seen: frozenset[str] = frozenset()
 
     async def open(self, entries: ConfigStore) -> None:
@@ -95,6 +129,8 @@ class Vault:
     def secret(self, name: str) -> str | None:
         """Return a secret as of the last `refresh`; None if the store has none of that name. Raises `VaultLocked`,
         `VaultKeyInvalid`, `SecretUnreadable`."""
+        if name in self._failed and self._credentials[name].expires <= self._clock.now():
+            raise self._failed[name][1].with_traceback(None)
         if name in self._closed:
             raise self._closed[name].with_traceback(None)
         return self._values.get(name)
@@ -119,14 +155,18 @@ class Vault:
         """Return whether the secrets were read within the last second."""
         return self._entries is None or self._read_at <= self._clock.now() < self._read_at + KNOWN_FOR_S
 
-    async def refresh(self) -> None:
-        """Read the secrets again, at most once per second. Decrypts only if something has changed."""
-        if self.is_fresh:
+    async def refresh(self, *, at_once: bool = False) -> None:
+        """Read the secrets again, at most once per second or `at_once`. Decrypts only if something has changed."""
+        if self._entries is None or (self.is_fresh and not at_once):
             return
         now = self._clock.now()
         secrets = await self.all()
-        sealed = {one.name: one.sealed for one in secrets if one.sealed}
-        self._rules = {one.name: one.rule for one in secrets}
+        if any(one.credential is not None and one.credential.must_renew(now) for one in secrets):
+            await self._renew_all(secrets, now)
+            secrets = await self.all()
+        self._credentials = {one.name: one.credential for one in secrets if one.credential is not None}
+        sealed = {secret.name: secret.sealed for secret in secrets if secret.sealed}
+        self._rules = {secret.name: secret.rule for secret in secrets}
         self._read_at = now
         # Failed secrets are tried again: their key may be available now.
         if sealed != self._sealed or self._closed:
@@ -141,25 +181,15 @@ class Vault:
         rule: SecretRule | None = None,
         by: str = "",
         after: str | None = None,
+        credential: Credential | None = None,
     ) -> None:
         """Store a value and the rule of where documents may send it. An argument that is not given leaves its part
-        unchanged.
+        unchanged. `credential`: what the value is made of, see `set_credential`.
 
         Creates a key if there is none and the vault is empty. `after` is the ETag that the stored secret must have.
         Raises `NameInvalid`, `SecretInvalid`, `VaultLocked`, `VaultKeyInvalid`, `RevisionMoved`.
         """
-        if NAME.fullmatch(name) is None:
-            hint = (
-                "It must have 1 to 100 letters, digits and underscores, and must not begin with a digit: `secret.NAME`."
-            )
-            raise NameInvalid(f"{name[:60]!r} is not a valid secret name", hint=hint)
-        if rule is not None:
-            _check_rule(name, rule)
-            if name in self._ruled:
-                message = (
-                    f"the settings define the destinations of the secret {name!r}, and have precedence over the store"
-                )
-                raise SecretInvalid(message, hint=f"Change [secrets.{name}] in pointsman.toml.")
+        self._check(name, rule)
         before = await self._store.find(KIND, name)
         current = None if before is None else _read(before)
         if value is None and current is None and rule in (None, SecretRule()):
@@ -168,12 +198,15 @@ class Vault:
         sealed = current.sealed if current is not None else ""
         if value is not None:
             sealed = await self._seal(name, value)
+        if value is None and current is not None:
+            credential = current.credential
         secret = StoredSecret(
             name=name,
             sealed=sealed,
             changed=Instant(self._clock.now()),
             by=by,
             rule=rule if rule is not None else current.rule if current is not None else SecretRule(),
+            credential=credential,
         )
         # Arguments that are not given are copied from the record read above, so it must still be the stored one.
         read = NOTHING if before is None else content_etag(before.value)
@@ -182,6 +215,20 @@ class Vault:
             raise revision_moved(what)
         await put_after(self._store, KIND, name, msgspec.to_builtins(secret), after=read, what=what)
         await self._changed()
+
+    def _check(self, name: str, rule: SecretRule | None) -> None:
+        """Check the name and the new rule of a secret. Raises `NameInvalid`, `SecretInvalid`."""
+        if NAME.fullmatch(name) is None:
+            hint = (
+                "It must have 1 to 100 letters, digits and underscores, and must not begin with a digit: `secret.NAME`."
+            )
+            raise NameInvalid(f"{name[:60]!r} is not a valid secret name", hint=hint)
+        if rule is None:
+            return
+        _check_rule(name, rule)
+        if name in self._ruled:
+            message = f"the settings define the destinations of the secret {name!r}, and have precedence over the store"
+            raise SecretInvalid(message, hint=f"Change [secrets.{name}] in pointsman.toml.")
 
     async def _seal(self, name: str, value: str) -> str:
         if not CHARS_MIN <= len(value) <= VALUE_CHARS_MAX:
@@ -230,11 +277,11 @@ class Vault:
         entries, done = await self._store.list(KIND), 0
         if not entries:
             return 0
-        box = sealing_keys_of(self._settings)
+        sealing_keys = sealing_keys_of(self._settings)
         sealed = [(entry, one) for entry in entries if (one := _read(entry)).sealed]
-        opened = [(entry, one, box.open(one.name, one.sealed)) for entry, one in sealed]
+        opened = [(entry, one, sealing_keys.open(one.name, one.sealed)) for entry, one in sealed]
         for entry, one, value in opened:
-            fresh = msgspec.structs.replace(one, sealed=box.seal(one.name, value))
+            fresh = msgspec.structs.replace(one, sealed=sealing_keys.seal(one.name, value))
             try:
                 await self._store.put(KIND, one.name, msgspec.to_builtins(fresh), after=entry.version)
                 done += 1
@@ -272,17 +319,145 @@ class Vault:
         from pointsman.auth.vault_keys import sealing_keys_of  # Deferred as above.
 
         try:
-            box = sealing_keys_of(self._settings)
+            sealing_keys = sealing_keys_of(self._settings)
         except OperatorError as why:
             self._closed = dict.fromkeys(self._sealed, why)
             return
+        secret: set[str] = set()
         for name, sealed in self._sealed.items():
             try:
-                self._values[name] = box.open(name, sealed)
+                opened = sealing_keys.open(name, sealed)
+                if (credential := self._credentials.get(name)) is None:
+                    self._values[name] = opened
+                    continue
+                parts = read_parts(opened)
+                secret.update(part for part in parts.values() if len(part) >= CHARS_MIN)
+                self._values[name] = header_value(name, credential, parts)
             except OperatorError as why:
                 self._closed[name] = why
-        if not self._seen.issuperset(self._values.values()):
-            self._seen = self._seen.union(self._values.values())
+        secret.update(self._values.values())
+        if not self._seen.issuperset(secret):
+            self._seen = self._seen.union(secret)
+
+    async def _renew_all(self, secrets: Collection[StoredSecret], now: float) -> None:
+        """Renew the tokens that expire soon. A failure is tried again later, and reported when the secret is used."""
+        async with self._renewals:
+            for one in secrets:
+                waits = self._failed.get(one.name, (0.0, None))[0] > now
+                if one.credential is None or not one.credential.must_renew(now) or waits:
+                    continue
+                try:
+                    await self._renew(one.name, now)
+                    self._failed.pop(one.name, None)
+                except (OperatorError, RevisionMoved) as why:
+                    if isinstance(why, OperatorError):
+                        self._failed[one.name] = (now + RETRY_S, why)
+
+    async def _renew(self, name: str, now: float) -> None:
+        """Renew the token of a credential, unless another process is faster."""
+        entry = await self._store.find(KIND, name)
+        current = None if entry is None else _read(entry)
+        credential = None if current is None else current.credential
+        if entry is None or current is None or credential is None or not credential.must_renew(now):
+            return
+        if self._token_server is None:
+            return
+        claim = msgspec.structs.replace(credential, renewing=Instant(now + RETRY_S))
+        claimed = msgspec.structs.replace(current, credential=claim)
+        after = content_etag(entry.value)
+        value = msgspec.to_builtins(claimed)
+        await put_after(self._store, KIND, name, value, after=after, what=f"the secret {name!r}")
+        parts = read_parts((await self._sealing()).open(name, current.sealed))
+        renewed, parts = await self._token_server.renewed(credential, parts, now)
+        fresh = msgspec.structs.replace(
+            current, credential=renewed, sealed=(await self._sealing()).seal(name, json.dumps(dict(parts)))
+        )
+        after = content_etag(value)
+        await put_after(self._store, KIND, name, msgspec.to_builtins(fresh), after=after, what=f"the secret {name!r}")
+
+    async def set_credential(
+        self,
+        name: str,
+        credential: Credential,
+        parts: Parts,
+        *,
+        rule: SecretRule,
+        by: str,
+        after: str | None = None,
+    ) -> None:
+        """Store a credential in place of the secret of this name. Parts that are not given stay, as long as the
+        addresses stay: a secret part is never sent to another token server than the one it was entered for.
+
+        A credential of the type `oauth2-client` fetches its first token. Raises `CredentialInvalid`,
+        `CredentialNotConnected`, and the errors of `set`.
+        """
+        entry = await self._store.find(KIND, name)
+        current = None if entry is None else _read(entry)
+        if current is not None and current.credential is not None and current.sealed:
+            before = current.credential
+            stays = (before.type, before.token_url, before.user) == (
+                credential.type,
+                credential.token_url,
+                credential.user,
+            )
+            if stays:
+                kept = read_parts((await self._sealing()).open(name, current.sealed))
+                parts = {**kept, **{part: value for part, value in parts.items() if value}}
+                if before.fingerprint == credential.fingerprint:
+                    credential = msgspec.structs.replace(credential, expires=before.expires)
+        check_credential(credential, parts)
+        if credential.type == "oauth2-client" and self._token_server is not None:
+            credential, parts = await self._token_server.renewed(credential, parts, self._clock.now())
+        await self.set(name, json.dumps(dict(parts)), rule=rule, by=by, after=after, credential=credential)
+
+    async def begin_visit(self, name: str, *, who: str, redirect: str) -> str:
+        """Return the address of the authorization server for a browser that connects a credential. Raises
+        `NoSuchSecret`, `CredentialInvalid`."""
+        credential = await self._credential(name)
+        now = self._clock.now()
+        _, key, visit, address = new_visit(name, who, credential, redirect, now)
+        for entry in await self._store.list(VISIT):
+            if msgspec.convert(entry.value, Visit).until < now:
+                await self._store.delete(VISIT, entry.key)
+        await self._store.put(VISIT, key, msgspec.to_builtins(visit))
+        return address
+
+    async def complete_visit(self, name: str, *, who: str, code: str, state: str) -> None:
+        """Exchange the code of a visit for tokens, and store them. A state is accepted once.
+
+        Raises `AuthorizationRefused`, `CredentialNotConnected`.
+        """
+        key, now = visit_key(state), self._clock.now()
+        entry = await self._store.find(VISIT, key)
+        visit = None if entry is None else msgspec.convert(entry.value, Visit)
+        if entry is None or visit is None or not await self._store.delete(VISIT, key, after=entry.version):
+            raise AuthorizationRefused("the answer belongs to no visit", hint="Connect the credential again.")
+        credential = await self._credential(name)
+        its_own = (visit.secret, visit.who, visit.fingerprint) == (name, who, credential.fingerprint)
+        if not its_own or visit.until < now or not code:
+            raise AuthorizationRefused("the answer belongs to another visit", hint="Connect the credential again.")
+        assert self._token_server is not None, "an open app has a token server"
+        found = await self._store.find(KIND, name)
+        assert found is not None, "its credential was read"
+        current = _read(found)
+        parts = read_parts((await self._sealing()).open(name, current.sealed))
+        credential, parts = await self._token_server.exchanged(credential, parts, visit, code, state, now)
+        fresh = msgspec.structs.replace(
+            current, credential=credential, sealed=(await self._sealing()).seal(name, json.dumps(dict(parts)))
+        )
+        after = content_etag(found.value)
+        await put_after(self._store, KIND, name, msgspec.to_builtins(fresh), after=after, what=f"the secret {name!r}")
+        self._failed.pop(name, None)
+        await self._changed()
+
+    async def _credential(self, name: str) -> Credential:
+        entry = await self._store.find(KIND, name)
+        if entry is None:
+            raise NoSuchSecret(f"the store has no secret {name[:100]!r}", hint="Create the credential first.")
+        credential = _read(entry).credential
+        if credential is None or credential.type != "oauth2-code":
+            raise CredentialInvalid(f"{name!r} is not connected by a login", hint="Its type is another one.")
+        return credential
 
 
 def _read(entry: ConfigEntry) -> StoredSecret:
@@ -309,6 +484,34 @@ class SecretRuleView(TypedDict):
     """Only saved workflows whose `allowedGroups` are all among these may use it. Empty: any."""
 
 
+class CredentialView(TypedDict):
+    """A credential, without its secret parts."""
+
+    type: CredentialType
+    user: str
+    authorizeUrl: str
+    tokenUrl: str
+    clientId: str
+    scopes: list[str]
+    connected: bool
+    """Whether it has what a call needs: a password, or an access token."""
+    expiresAt: float | None
+    """When its access token expires, unless it is renewed; null: it has none."""
+
+
+def credential_view(credential: Credential) -> CredentialView:
+    return {
+        "type": credential.type,
+        "user": credential.user,
+        "authorizeUrl": credential.authorize_url,
+        "tokenUrl": credential.token_url,
+        "clientId": credential.client_id,
+        "scopes": [*credential.scopes],
+        "connected": not credential.is_oauth or bool(credential.expires),
+        "expiresAt": credential.expires or None,
+    }
+
+
 class SecretView(SecretRuleView):
     """A secret of the store, without its value."""
 
@@ -317,6 +520,8 @@ class SecretView(SecretRuleView):
     changedBy: str
     stored: bool
     """False: the environment or the settings have its value."""
+    credential: CredentialView | None
+    """What its value is made of; null: a text."""
     etag: str
     """ETag of the present version, for `If-Match`."""
 
@@ -327,6 +532,7 @@ def secret_view(secret: StoredSecret, mark: str) -> SecretView:
         "changedAt": secret.changed,
         "changedBy": secret.by,
         "stored": bool(secret.sealed),
+        "credential": None if secret.credential is None else credential_view(secret.credential),
         **rule_view(secret.rule),
         "etag": etag_of(mark),
     }
@@ -416,11 +622,13 @@ class SecretAccess:
 async def refusal_of(name: str, rule: SecretRule, revision: str, workflows: Workflows) -> str:
     """Return why a document may not use a secret; empty if it may. Only saved workflows are identified by their ids:
     anyone can write any id into a document."""
-    if rule.workflows and not {revision, revision.partition("@")[0]} & {one for one in rule.workflows if one}:
+    if rule.workflows and not {revision, revision.partition("@")[0]} & {
+        workflow for workflow in rule.workflows if workflow
+    }:
         return f"the secret {name!r} may be used by the saved workflows {_named(rule.workflows)} only"
     if rule.groups:
-        found = await workflows.find(revision) if revision else None
-        groups = None if found is None else found.draft.native.get("allowedGroups")
+        saved = await workflows.find(revision) if revision else None
+        groups = None if saved is None else saved.draft.native.get("allowedGroups")
         if not isinstance(groups, list) or not groups or not set(map(str, groups)) <= set(rule.groups):
             return (
                 f"the secret {name!r} may be used by saved workflows only whose `allowedGroups` are among"

@@ -61,15 +61,15 @@ class SealingKeys(NamedTuple):
     def open(self, name: str, sealed: str) -> str:
         """Decrypt a secret. Raises `SecretUnreadable`."""
         try:
-            found = msgspec.json.decode(self.fernet.decrypt(sealed), type=_Sealed)
+            opened = msgspec.json.decode(self.fernet.decrypt(sealed), type=_Sealed)
         except (InvalidToken, msgspec.DecodeError):
-            found = None
-        if found is None or found.name != name:
+            opened = None
+        if opened is None or opened.name != name:
             message = f"no configured key can decrypt the secret {name!r}"
             raise SecretUnreadable(
                 message, hint=f"Configure the key that it was encrypted with, or set the secret again. {HINT}"
             )
-        return found.value
+        return opened.value
 
 
 def sealing_keys_of(settings: VaultSettings) -> SealingKeys:

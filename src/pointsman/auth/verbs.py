@@ -161,7 +161,7 @@ def verb(
     ) -> Callable[Concatenate[V, P], Coroutine[Any, Any, R]]:
         parameters = inspect.signature(function).parameters
         names = [*parameters][1:]  # without `self`
-        defaults = {name: one.default for name, one in parameters.items() if one.default is not one.empty}
+        defaults = {name: value.default for name, value in parameters.items() if value.default is not value.empty}
         rule = VerbRule(function.__qualname__, role, what, audit, target, when, unless, exports)
         if unknown := {*target, when, unless} - {"", *parameters}:
             raise TypeError(f"{rule.name} has no argument {sorted(unknown)[0]!r}")
@@ -169,11 +169,11 @@ def verb(
         @wraps(function)
         async def call(self: V, /, *args: P.args, **kwargs: P.kwargs) -> R:
             acting = self.acting
-            given = {**defaults, **dict(zip(names, args, strict=False)), **kwargs}
-            if not rule.records(given):
+            arguments = {**defaults, **dict(zip(names, args, strict=False)), **kwargs}
+            if not rule.records(arguments):
                 acting.caller.must_have(role, what)
                 return await function(self, *args, **kwargs)
-            named = acting.target or rule.target_of(given)
+            named = acting.target or rule.target_of(arguments)
             entry = await _begin(acting, rule, named)
             try:
                 result = await function(self, *args, **kwargs)
@@ -197,7 +197,7 @@ def rule_of(function: Callable[..., object]) -> VerbRule:
 
 def rules_in(verbs: type[Verbs]) -> dict[str, VerbRule]:
     """Return the rules of the verbs of a class, by the names of its methods."""
-    return {name: rule_of(one) for name, one in vars(verbs).items() if hasattr(one, _RULE)}
+    return {name: rule_of(var) for name, var in vars(verbs).items() if hasattr(var, _RULE)}
 
 
 async def _begin(acting: Acting, rule: VerbRule, target: str) -> str:
@@ -210,8 +210,8 @@ async def _begin(acting: Acting, rule: VerbRule, target: str) -> str:
         raise
     what = acting.via or rule.name
     if rule.exports and acting.app.store.read_only:
-        said = "%s by %r is not in the audit log, because the store is read-only: %s"
-        LOG.warning(said, what, acting.caller.name, target[:TARGET_CHARS_MAX] or "everything")
+        warning = "%s by %r is not in the audit log, because the store is read-only: %s"
+        LOG.warning(warning, what, acting.caller.name, target[:TARGET_CHARS_MAX] or "everything")
         return ""
     entry = await acting.app[AUDIT].record_request(acting.caller, what, target=target, origin=acting.origin)
     acting.entries.append(entry)
@@ -238,7 +238,9 @@ async def _note_refusal(acting: Acting, rule: VerbRule, entry: str, code: str, t
 
 def target_text(named: Mapping[str, object]) -> str:
     """Return the target of an audit entry: the names that have a value."""
-    return ", ".join(f"{name}={_text(one)}" for name, one in named.items() if one not in (None, "", (), [], False))
+    return ", ".join(
+        f"{name}={_text(value)}" for name, value in named.items() if value not in (None, "", (), [], False)
+    )
 
 
 def _text(value: object) -> str:

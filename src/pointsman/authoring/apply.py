@@ -42,7 +42,7 @@ from pointsman.authoring.operations import (
 from pointsman.definition.graph.analysis import Graph, analyse
 from pointsman.definition.model.nodes import TYPE_ALIASES
 from pointsman.definition.problems import pointer_parts
-from pointsman.definition.text_locations import TextLocation, sites_of
+from pointsman.definition.text_locations import TextLocation, text_locations_of
 from pointsman.expressions.environment import ROOTS
 from pointsman.expressions.failures import ExpressionError
 from pointsman.expressions.parser import Token, read_tokens
@@ -102,14 +102,14 @@ def _numbered(number: int, operation: AnyOperation) -> Generator[None]:
 
 def _rename_all(draft: Draft, run: _Run[RenameNode]) -> None:
     """Rename nodes. Renames that concern the same name are made one after the other."""
-    sites: list[TextLocation] = []
+    locations: list[TextLocation] = []
     names: dict[str, str] = {}
     taken: set[str] = set()
     for number, operation in run:
         old, new = operation.node, operation.to
         with _numbered(number, operation):
             if not taken.isdisjoint((old, new)):
-                rename(draft, sites, names)
+                rename(draft, locations, names)
                 names, taken = {}, set()
             draft.node(old)
             if new == old:
@@ -117,10 +117,10 @@ def _rename_all(draft: Draft, run: _Run[RenameNode]) -> None:
             must_be_free(draft, new)
             _must_be_an_id(new)
             if not names:
-                sites = [*sites_of(draft.workflow())]
+                locations = [*text_locations_of(draft.workflow())]
         names[old] = new
         taken |= {old, new}
-    rename(draft, sites, names)
+    rename(draft, locations, names)
 
 
 def _remove_all(draft: Draft, run: _Run[RemoveNode]) -> None:
@@ -205,7 +205,7 @@ def _remove_nodes(draft: Draft, removed: Mapping[str, JsonObject]) -> None:
     if draft.document.get("entry") in removed:
         del draft.document["entry"]
     nodes = {id(node) for node in removed.values()}
-    draft.nodes[:] = [one for one in draft.nodes if id(one) not in nodes]
+    draft.nodes[:] = [node for node in draft.nodes if id(node) not in nodes]
     draft.forget_names()
 
 
@@ -301,7 +301,7 @@ def put_on(draft: Draft, node: str, edge: JsonObject) -> None:
 def put_after(draft: Draft, node: str, after: str) -> None:
     """Insert the node between `after` and its successors. After a loop or parallel: behind its end."""
     kind = type_of(draft.node(after))
-    ways = [edge for edge in draft.ways_from(after) if not is_condition(edge, "error")]
+    edges = [edge for edge in draft.ways_from(after) if not is_condition(edge, "error")]
     mark: JsonObject = {}
     if kind in ("loop", "parallel"):
         graph = analyse(draft.workflow())
@@ -309,19 +309,19 @@ def put_after(draft: Draft, node: str, after: str) -> None:
         if kind == "parallel" and number in graph.join_of:
             put_after(draft, node, graph.ids[graph.join_of[number]])
             return
-        ways = _ways_out(draft, graph, number)
+        edges = _ways_out(draft, graph, number)
         mark = {"mark": "exit"} if kind == "loop" else {}
-    if len(ways) == 1:
-        put_on(draft, node, ways[0])
+    if len(edges) == 1:
+        put_on(draft, node, edges[0])
         return
-    if any("condition" in edge or "label" in edge for edge in ways):
+    if any("condition" in edge or "label" in edge for edge in edges):
         raise OperationRefused(
-            f"{after!r} has {len(ways)} outgoing edges with conditions",
+            f"{after!r} has {len(edges)} outgoing edges with conditions",
             hint="Set `on` to the edge on which the node is inserted.",
         )
-    for edge in ways:
+    for edge in edges:
         edge["source"] = node
-    draft.connect({"source": after, "target": node, **mark}, behind=ways[0] if ways else None)
+    draft.connect({"source": after, "target": node, **mark}, behind=edges[0] if edges else None)
 
 
 def put_within(draft: Draft, node: str, around: str) -> None:
@@ -401,8 +401,8 @@ def take_out(draft: Draft, node: str, *, keeps_errors: bool = False) -> None:
 
 def _unlist(draft: Draft, removed: Container[Json]) -> None:
     """Remove nodes from the lists of loops and parallels."""
-    for one in draft.nodes:
-        config = one.get("config") if isinstance(one, dict) else None
+    for node in draft.nodes:
+        config = node.get("config") if isinstance(node, dict) else None
         if not isinstance(config, dict):
             continue
         for key in LISTS:
@@ -470,17 +470,17 @@ _BRACE: Final = re.compile(r"(?<!\\)(?:\{\{?|\$\{)\s*(?:#\s*\w+\s+)?")
 _Spelled = Callable[[str], str]
 
 
-def rename(draft: Draft, sites: Sequence[TextLocation], names: Mapping[str, str]) -> None:
+def rename(draft: Draft, locations: Sequence[TextLocation], names: Mapping[str, str]) -> None:
     """Rename nodes at once: `names` has no name both as an old one and as a new one.
 
-    `sites`: the texts of the workflow, which are known only without structural errors.
+    `locations`: the texts of the workflow, which are known only without structural errors.
     """
     if not names:
         return
-    for site in sites:
-        _rename_at(draft.document, site, names)
-    for one in draft.nodes:
-        config = one.get("config") if isinstance(one, dict) else None
+    for location in locations:
+        _rename_at(draft.document, location, names)
+    for node in draft.nodes:
+        config = node.get("config") if isinstance(node, dict) else None
         handoffs = config.get("handoffs") if isinstance(config, dict) else None
         if isinstance(config, dict) and isinstance(handoffs, list):
             config["handoffs"] = [_renamed(name, names) for name in handoffs]
@@ -493,9 +493,9 @@ def _renamed(name: Json, names: Mapping[str, str]) -> Json:
     return names.get(name, name) if isinstance(name, str) else name
 
 
-def _rename_at(document: JsonObject, site: TextLocation, names: Mapping[str, str]) -> None:
+def _rename_at(document: JsonObject, location: TextLocation, names: Mapping[str, str]) -> None:
     replaced: _Spelled
-    match site.kind:
+    match location.kind:
         case "node":
             replaced = lambda text: names.get(text, text)  # noqa: E731 - one of four ways to replace
         case "expression" | "jsonpath":
@@ -506,8 +506,8 @@ def _rename_at(document: JsonObject, site: TextLocation, names: Mapping[str, str
             replaced = partial(in_path, names=names)
         case _:
             return
-    if not site.writes:
-        _replace(document, [str(part) for part in site.parts], replaced)
+    if not location.writes:
+        _replace(document, [str(part) for part in location.parts], replaced)
 
 
 def _replace(document: JsonObject, parts: list[str], replaced: _Spelled) -> None:
@@ -533,9 +533,9 @@ def _texts(value: Json, replaced: _Spelled) -> Json:
         case str():
             return replaced(value)
         case list():
-            return [_texts(one, replaced) for one in value]
+            return [_texts(element, replaced) for element in value]
         case dict():
-            return {key: _texts(one, replaced) for key, one in value.items()}
+            return {key: _texts(member, replaced) for key, member in value.items()}
         case _:
             return value
 
@@ -567,8 +567,8 @@ def _keys(tokens: list[Token], names: Container[str]) -> Iterator[tuple[int, int
 
 
 def in_path(text: str, *, names: Mapping[str, str]) -> str:
-    found = _path_key(text, 0, names)
-    return text if found is None else _spliced(text, [found])
+    key = _path_key(text, 0, names)
+    return text if key is None else _spliced(text, [key])
 
 
 def _path_key(text: str, at: int, names: Mapping[str, str]) -> tuple[int, int, str] | None:
@@ -584,8 +584,8 @@ def _path_key(text: str, at: int, names: Mapping[str, str]) -> tuple[int, int, s
 
 def in_template(text: str, *, names: Mapping[str, str]) -> str:
     """Rename in every tag and block of a template."""
-    found = (_path_key(text, brace.end(), names) for brace in _BRACE.finditer(text))
-    return _spliced(text, [place for place in found if place is not None])
+    keys = (_path_key(text, brace.end(), names) for brace in _BRACE.finditer(text))
+    return _spliced(text, [place for place in keys if place is not None])
 
 
 def _key(name: str, plain: re.Pattern[str]) -> str:
@@ -594,12 +594,12 @@ def _key(name: str, plain: re.Pattern[str]) -> str:
 
 
 def _spliced(text: str, places: list[tuple[int, int, str]]) -> str:
-    made: list[str] = []
+    names: list[str] = []
     position = 0
     for at, end, new in places:
-        made += (text[position:at], new)
+        names += (text[position:at], new)
         position = end
-    return "".join((*made, text[position:]))
+    return "".join((*names, text[position:]))
 
 
 def must_be_free(draft: Draft, name: str) -> None:

@@ -60,13 +60,13 @@ def _renames(before: JsonObject, after: JsonObject) -> tuple[list[RenameNode], J
     for name, node in reversed(new.items()):
         if name not in old:
             free.setdefault(_content(node), []).append(name)
-    found: list[RenameNode] = []
+    nodes: list[RenameNode] = []
     for name, node in old.items() if free else ():
         names = free.get(_content(node)) if name not in new else None
         if names:
-            found.append(RenameNode(node=name, to=names.pop()))
+            nodes.append(RenameNode(node=name, to=names.pop()))
     try:
-        return found, apply_operations(before, found)
+        return nodes, apply_operations(before, nodes)
     except OperationRefused:
         return [], before  # The document has structural errors, so references to the nodes cannot be determined.
 
@@ -171,7 +171,7 @@ def comparable(value: Json) -> object:
         case bool():
             return (bool, value)
         case dict():
-            return frozenset((key, comparable(one)) for key, one in value.items())
+            return frozenset((key, comparable(member)) for key, member in value.items())
         case list():
             return tuple(map(comparable, value))
         case _:

@@ -137,14 +137,14 @@ TIMEOUT_S: Final = 180.0
 ANSWER_CHARS_MAX: Final = 200_000
 NODES_MAX: Final = 200
 """Limit of what a person would review."""
-TOLD_MAX: Final = 20
+PROBLEMS_SHOWN_MAX: Final = 20
 """Problems reported to the model in one round."""
 
 
-class NoDesigner(OperatorError):
+class DesignModelMissing(OperatorError):
     """No model can design: only the scripted one is available, and it has no script for this."""
 
-    code: ClassVar[str] = "no-designer"
+    code: ClassVar[str] = "design-model-missing"
 
 
 RoundListener = Callable[[Round], None]
@@ -181,18 +181,18 @@ async def design(
     caller: Caller = LOCAL,
     name: str = "",
     earlier: Sequence[EarlierRequest] = (),
-    hear: RoundListener = lambda _: None,
+    listener: RoundListener = lambda _: None,
 ) -> Designed[Workflow]:
     """Return a workflow that a model designs from the caller's words. `name`: the id that it gets.
 
-    Raises `NoDesigner`, `ModelFailed`.
+    Raises `DesignModelMissing`, `ModelFailed`.
     """
     await app.tools.prepare_all()
 
     async def read(answer: str) -> DesignDraft[Workflow]:
-        found = read_json(answer)
-        if found is not None and isinstance(found.value, dict):
-            source = document_of({**found.value, "id": name} if name else found.value)
+        value = read_json(answer)
+        if value is not None and isinstance(value.value, dict):
+            source = document_of({**value.value, "id": name} if name else value.value)
         else:
             source = Workflow(answer, name=name)
         checked = await check(app, source, reader=caller)
@@ -205,7 +205,7 @@ async def design(
         return DesignDraft(source if source.outline.head is not None else None, checked.problems)
 
     briefing = await design_briefing(app, caller)
-    return await _converse(app, briefing, conversation_messages(earlier, words, name=PURPOSE), read, hear)
+    return await _converse(app, briefing, conversation_messages(earlier, words, name=PURPOSE), read, listener)
 
 
 async def edit_by_words(
@@ -215,7 +215,7 @@ async def edit_by_words(
     *,
     caller: Caller = LOCAL,
     earlier: Sequence[EarlierRequest] = (),
-    hear: RoundListener = lambda _: None,
+    listener: RoundListener = lambda _: None,
 ) -> Designed[Edited]:
     """Return a change that a model designs from words, as operations. Raises the errors of `design`, and
     `WorkflowInvalid`."""
@@ -223,8 +223,8 @@ async def edit_by_words(
     document = await app[DOCUMENTS].run(native_of, source, by=caller.name, chars=source.chars)
 
     async def read(answer: str) -> DesignDraft[Edited]:
-        found = read_json(answer)
-        value = None if found is None else found.value
+        document = read_json(answer)
+        value = None if document is None else document.value
         listed: Json = value.get("operations") if isinstance(value, dict) else value
         try:
             made = await edit(app, source, read_operations(listed), reader=caller)
@@ -233,15 +233,17 @@ async def edit_by_words(
         return DesignDraft(made, made.new)
 
     briefing = await edit_briefing(app, caller, document)
-    return await _converse(app, briefing, conversation_messages(earlier, words, name=PURPOSE), read, hear)
+    return await _converse(app, briefing, conversation_messages(earlier, words, name=PURPOSE), read, listener)
 
 
 async def _converse(
-    app: AppContext, briefing: str, messages: list[Json], read: Read[T], hear: RoundListener
+    app: AppContext, briefing: str, messages: list[Json], read: Read[T], listener: RoundListener
 ) -> Designed[T]:
-    models = models_for(app.settings, model=app.services.model, script=app.services.script)
+    services = app.services
+    models = models_for(app.settings, model=services.model, script=services.script, connected=services.models.connected)
+    await models.refresh()
     rounds: list[Round] = []
-    made: T | None = None
+    result: T | None = None
     met: set[frozenset[str]] = set()
     try:
         for number in range(1, ROUNDS_MAX + 1):
@@ -256,17 +258,17 @@ async def _converse(
             _must_be_able(app, models.names_for(request))
             reply = await models.ask(request)
             attempt = await _read(read, reply.text)
-            made = attempt.made if attempt.made is not None else made
+            result = attempt.made if attempt.made is not None else result
             rounds.append(Round(number, reply.model, reply.text[:ANSWER_CHARS_MAX], attempt.problems, reply.usage))
-            hear(rounds[-1])
-            errors = frozenset(one.message for one in attempt.problems if one.severity == "error")
+            listener(rounds[-1])
+            errors = frozenset(problem.message for problem in attempt.problems if problem.severity == "error")
             if not errors or errors in met:
                 break
             met.add(errors)
             messages += [assistant_message(reply, name=PURPOSE), user_message(problems_message(attempt.problems))]
     finally:
         await models.close()
-    return Designed(made, tuple(rounds))
+    return Designed(result, tuple(rounds))
 
 
 async def _read(read: Read[T], answer: str) -> DesignDraft[T]:
@@ -280,7 +282,7 @@ async def _read(read: Read[T], answer: str) -> DesignDraft[T]:
 
 def _must_be_able(app: AppContext, names: tuple[str, ...]) -> None:
     if is_scripted(names[0]) and (app.services.script is None or not app.services.script.rules):
-        raise NoDesigner(
+        raise DesignModelMissing(
             "only the scripted model is available, and it cannot design workflows",
             hint="Use a model (--model, or `model` in pointsman.toml), or a script with rules for `purpose: "
             f"{PURPOSE}`.",
@@ -289,7 +291,7 @@ def _must_be_able(app: AppContext, names: tuple[str, ...]) -> None:
 
 def problems_message(problems: tuple[Problem, ...]) -> str:
     """Return the message with problems that the model must correct: errors first, each with its position and hint."""
-    ordered = sorted(problems, key=lambda one: one.severity != "error")[:TOLD_MAX]
+    ordered = sorted(problems, key=lambda one: one.severity != "error")[:PROBLEMS_SHOWN_MAX]
     lines = [f"- {one.severity} at {one.pointer or 'the top'}: {sentences(one.message, one.hint)}" for one in ordered]
     return "The check says:\n" + "\n".join(lines) + "\n\nMend every error and answer with the whole JSON again."
 

@@ -61,10 +61,10 @@ class Draft:
 
     def node(self, name: str) -> JsonObject:
         """Return a node by its id. Raises `OperationRefused`."""
-        found = self._nodes_by_id().get(name)
-        if found is None or found["id"] != name:
+        numbers = self._nodes_by_id().get(name)
+        if numbers is None or numbers["id"] != name:
             raise _unknown("node", name, self.ids())
-        return found
+        return numbers
 
     def _nodes_by_id(self) -> dict[str, JsonObject]:
         if self._by_id is None:
@@ -81,10 +81,10 @@ class Draft:
 
     def edge(self, name: str) -> JsonObject:
         """Return an edge by its name. Raises `OperationRefused`."""
-        found = self._named_edges().by_name.get(name)
-        if found is None:
+        numbers = self._named_edges().by_name.get(name)
+        if numbers is None:
             raise _unknown("edge", name, [edge_name for edge_name, _ in self.named_edges()])
-        return found
+        return numbers
 
     def has_edge(self, name: str) -> bool:
         return name in self._named_edges().by_name
@@ -96,7 +96,7 @@ class Draft:
 
     def written_edges(self) -> list[JsonObject]:
         """Return the edges that are objects."""
-        return [one for one in self.edges if isinstance(one, dict)]
+        return [edge for edge in self.edges if isinstance(edge, dict)]
 
     def named_edges(self) -> Iterator[tuple[str, JsonObject]]:
         """Return each edge with the name that messages and operations use for it."""
@@ -125,7 +125,7 @@ class Draft:
         """Remove edges."""
         dropped = {id(edge) for edge in edges}
         self._edges = None
-        self.edges[:] = [one for one in self.edges if id(one) not in dropped]
+        self.edges[:] = [edge for edge in self.edges if id(edge) not in dropped]
 
     def must_lead_somewhere(self, edge: JsonObject) -> None:
         """Raise `OperationRefused` if an end of an edge is not a node."""
@@ -138,14 +138,14 @@ class Draft:
 
     def workflow(self) -> WorkflowDefinition:
         """Return the definition of the document. Raises `OperationRefused` if it has structural errors."""
-        found, problems = WorkflowDefinition.from_document(self.document)
-        if found is None:
-            first = next((one for one in problems if one.severity == "error"), problems[0])
+        workflow, problems = WorkflowDefinition.from_document(self.document)
+        if workflow is None:
+            first = next((problem for problem in problems if problem.severity == "error"), problems[0])
             raise OperationRefused(
                 f"operations need a workflow with a valid structure, and {first.pointer or 'it'}: {first.message}",
                 hint="Fix that first.",
             )
-        return found
+        return workflow
 
 
 class _NamedEdges:
@@ -218,8 +218,8 @@ def _natural(pointer: str) -> list[tuple[int, str]]:
 
 
 def _put(here: Json, parts: Sequence[str], value: Json, pointer: str, what: str) -> None:
-    *way, last = parts
-    for part in way:
+    *parents, last = parts
+    for part in parents:
         if isinstance(here, dict):
             if here.get(part) is None:
                 here[part] = {}
@@ -237,8 +237,8 @@ def _put(here: Json, parts: Sequence[str], value: Json, pointer: str, what: str)
 
 
 def _remove(here: Json, parts: Sequence[str], pointer: str, what: str) -> None:
-    *way, last = parts
-    for part in way:
+    *parents, last = parts
+    for part in parents:
         here = _member(here, part, pointer, what)
     _member(here, last, pointer, what)
     if isinstance(here, dict):

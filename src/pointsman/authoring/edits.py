@@ -28,13 +28,13 @@ from pointsman.context import AppContext
 from pointsman.definition.graph.analysis import GraphView, graph_view
 from pointsman.definition.model.workflow import FORMAT
 from pointsman.definition.model.workflow import WorkflowDefinition as Definition
-from pointsman.definition.problems import Problem, ProblemView, warning
+from pointsman.definition.problems import Problem, ProblemView, invalid, warning
 from pointsman.definition.reading.documents import Document, read_document
 from pointsman.dialects.detect import write_workflow
 from pointsman.values import Json, JsonObject
 from pointsman.workflows.definitions import ANYBODY, check
 from pointsman.workflows.document_work import DOCUMENTS
-from pointsman.workflows.sources import Workflow, invalid
+from pointsman.workflows.sources import Workflow
 
 NATIVE: Final = "native"
 
@@ -206,16 +206,16 @@ def _is_kept(value: Json, read: Json) -> bool:
 
 def _as_written(original: JsonObject, before: JsonObject, after: JsonObject) -> JsonObject:
     """Return `after` in the author's order of keys, without the defaults that the reader added to the original."""
-    made: JsonObject = {}
+    result: JsonObject = {}
     for key in [*(key for key in original if key in after), *(key for key in after if key not in original)]:
         was, now, written = before.get(key), after[key], original.get(key)
         if isinstance(was, dict) and isinstance(now, dict) and isinstance(written, dict | None):
             inner = _as_written(written or {}, was, now)
             if inner or key in original or not was:
-                made[key] = inner
+                result[key] = inner
         elif key in original or key not in before or not same(was, now):
-            made[key] = now
-    return made
+            result[key] = now
+    return result
 
 
 def _native_text(source: Workflow, document: JsonObject) -> str:
@@ -232,13 +232,13 @@ def _parsed(source: Workflow, text: str, dialect: str | None) -> Workflow:
 def _beyond(problems: Iterable[Problem], others: Iterable[Problem]) -> tuple[Problem, ...]:
     """Return the problems that are not among the others. Compares messages, since positions change."""
     counts = Counter(map(_identity_of, others))
-    found: list[Problem] = []
+    beyond: list[Problem] = []
     for problem in problems:
         if counts[_identity_of(problem)] > 0:
             counts[_identity_of(problem)] -= 1
         else:
-            found.append(problem)
-    return tuple(found)
+            beyond.append(problem)
+    return tuple(beyond)
 
 
 def _identity_of(problem: Problem) -> tuple[str, str, str]:
@@ -267,16 +267,16 @@ def rewritten(document: Document, after: JsonObject) -> str:
         if made is not None and same(read_document(made).value, after):
             return made
         return plain_yaml(after)
-    found = _INDENTED.match(document.text)
-    if found is None and "\n" not in document.text.strip():
+    match = _INDENTED.match(document.text)
+    if match is None and "\n" not in document.text.strip():
         separators = None if _SPACED.search(document.text) else (",", ":")
         return json.dumps(after, ensure_ascii=False, separators=separators)
-    return json.dumps(after, ensure_ascii=False, indent=INDENT if found is None else found[1]) + "\n"
+    return json.dumps(after, ensure_ascii=False, indent=INDENT if match is None else match[1]) + "\n"
 
 
 def plain_yaml(value: JsonObject) -> str:
     """Return a value as YAML, in the order of its keys."""
-    from pointsman.workflows.conversion import yaml_text  # Few texts are YAML.
+    from pointsman.dialects.writers import yaml_text  # Few texts are YAML.
 
     return yaml_text(value) + "\n"
 
@@ -328,17 +328,17 @@ def _put_items(tree: MutableSequence[object], before: list[Json], after: list[Js
         places.setdefault(_identity(item), []).append(at)
     identities = {_identity(item) for item in after}
     trees = list(tree)
-    made: list[object] = []
+    result: list[object] = []
     for position, value in enumerate(after):
-        found = places.get(_identity(value))
+        place = places.get(_identity(value))
         replaces = position < len(before) and _identity(before[position]) not in identities
-        at = found.pop(0) if found else position if replaces and _alike(before[position], value) else None
+        at = place.pop(0) if place else position if replaces and _alike(before[position], value) else None
         if at is None:
-            made.append(value)
+            result.append(value)
             continue
         _replace_values(trees[at], before[at], value)
-        made.append(trees[at] if isinstance(value, dict | list) or same(before[at], value) else value)
-    _arrange(tree, trees, made)
+        result.append(trees[at] if isinstance(value, dict | list) or same(before[at], value) else value)
+    _arrange(tree, trees, result)
 
 
 def _arrange(tree: MutableSequence[object], trees: list[object], made: list[object]) -> None:

@@ -149,15 +149,15 @@ def read_operations(value: Json) -> tuple[AnyOperation, ...]:
         raise OperationRefused(
             f"there are {len(value)} operations; the maximum is {OPERATIONS_MAX}", hint="Apply them in several calls."
         )
-    found: list[AnyOperation] = []
-    for number, one in enumerate(value, start=1):
+    operations: list[AnyOperation] = []
+    for number, element in enumerate(value, start=1):
         try:
-            found.append(msgspec.convert(one, cast("type[AnyOperation]", AnyOperation)))
+            operations.append(msgspec.convert(element, cast("type[AnyOperation]", AnyOperation)))
         except msgspec.ValidationError as why:
             raise OperationRefused(
                 f"operation {number} is invalid: {why}", hint="`pointsman schema --operations` describes them."
             ) from None
-    return tuple(found)
+    return tuple(operations)
 
 
 def written_operations(operations: Sequence[AnyOperation]) -> list[JsonObject]:

@@ -86,12 +86,12 @@ class Workbench:
         under = f"{KEY}|{key}" if key else None
         return await self.executions.start(workflow, input, session=session, key=under, trigger=trigger)
 
-    async def watched(self, execution: Execution, hear: ProgressListener) -> JsonObject:
-        """Wait until the execution ends, pauses or waits for a person, and return its state. `hear` receives all its
+    async def watched(self, execution: Execution, listener: ProgressListener) -> JsonObject:
+        """Wait until the execution ends, pauses or waits for a person, and return its state. `listener` gets all its
         events. If another process takes the execution over, return its state at that time."""
         with suppress(OwnershipLost):
-            async for event in execution.events():
-                hear(event)
+            async for event in execution.journal():
+                listener(event)
             await execution.settled()
         return _outcome_of(json_of(await self.executions.view(execution)))
 
@@ -101,8 +101,8 @@ class Workbench:
 
     async def cancel(self, execution: str, reason: str = "") -> JsonObject:
         """Cancel an execution permanently."""
-        found = await self.executions.cancel(execution, reason=reason)
-        return _outcome_of(json_of(await self.executions.view(found)))
+        cancelled = await self.executions.cancel(execution, reason=reason)
+        return _outcome_of(json_of(await self.executions.view(cancelled)))
 
 
 def _outcome_of(view: JsonObject) -> JsonObject:
@@ -120,7 +120,7 @@ WorkflowRef: TypeAlias = Annotated[
 ]
 WorkflowName: TypeAlias = Annotated[str, Meta(description="The id of a saved workflow.", min_length=1, max_length=300)]
 ExecutionRef: TypeAlias = Annotated[str, Meta(description="The id of an execution.", min_length=1, max_length=100)]
-Given: TypeAlias = Annotated[
+AuthorDocument: TypeAlias = Annotated[
     dict[str, Any] | str, Meta(description="The workflow: an object, or its text in JSON or YAML.")
 ]
 
@@ -138,12 +138,12 @@ class WorkflowArguments(Arguments, frozen=True):
 
 
 class CheckArguments(Arguments, frozen=True):
-    document: Given
+    document: AuthorDocument
     dialect: Dialect | None = None
 
 
 class SaveArguments(Arguments, frozen=True):
-    document: Given
+    document: AuthorDocument
     dialect: Dialect | None = None
     draft: Annotated[bool, Meta(description="Save it although it has errors; it cannot be run then.")] = False
 
@@ -216,7 +216,7 @@ class VerbCall:
     """One call: the caller's workbench, a listener for events, and the idempotency key."""
 
     bench: Workbench
-    hear: ProgressListener
+    listener: ProgressListener
     key: str = ""
     began: Callable[[str], None] = lambda _: None
     """Receives the id of the execution that the call waits for."""
@@ -275,8 +275,8 @@ class Verb(Generic[A]):
 def error_of(why: PointsmanError) -> JsonObject:
     """Return an error as a tool's answer."""
     problems = cast("tuple[Problem, ...]", getattr(why, "problems", ()))
-    found: list[Json] = [json_of(problem.to_json()) for problem in problems]
-    return _error(why.code, str(why), HINTS.get(why.code, why.hint), found)
+    values: list[Json] = [json_of(problem.to_json()) for problem in problems]
+    return _error(why.code, str(why), HINTS.get(why.code, why.hint), values)
 
 
 def _error(code: str, message: str, hint: str = "", problems: Sequence[Json] = ()) -> JsonObject:
@@ -347,7 +347,7 @@ async def _run(call: VerbCall, request: StartArguments) -> JsonView:
     if not request.wait:
         return {"executionId": execution.id, "status": execution.status}
     call.began(execution.id)
-    return await call.bench.watched(execution, call.hear)
+    return await call.bench.watched(execution, call.listener)
 
 
 async def _look(call: VerbCall, request: ExecutionArguments) -> JsonView:
@@ -360,14 +360,14 @@ async def _answer(call: VerbCall, request: AnswerArguments) -> JsonView:
     )
     if not request.wait:
         return {"executionId": execution.id, "status": execution.status}
-    return await call.bench.watched(execution, call.hear)
+    return await call.bench.watched(execution, call.listener)
 
 
 async def _resume(call: VerbCall, request: ResumeArguments) -> JsonView:
     execution = await call.bench.executions.resume(request.execution_id)
     if not request.wait:
         return {"executionId": execution.id, "status": execution.status}
-    return await call.bench.watched(execution, call.hear)
+    return await call.bench.watched(execution, call.listener)
 
 
 async def _cancel(call: VerbCall, request: CancelArguments) -> JsonView:
@@ -514,7 +514,7 @@ class AgentVerb:
         """Perform the verb for the people of the execution. A call repeated after a crash returns the run already
         started."""
         bench = await self._bench(context.execution, f"agent {self.name}", tool_target(arguments))
-        call = VerbCall(bench=bench, hear=lambda _: None, key=context.idempotency_key)
+        call = VerbCall(bench=bench, listener=lambda _: None, key=context.idempotency_key)
         return json_of(await self._verb.call(call, arguments))
 
     async def _bench(self, execution: str, via: str, target: str) -> Workbench:

@@ -17,6 +17,7 @@ from pointsman.auth.subjects import InputInvalid
 from pointsman.authoring.edits import document_of, edit
 from pointsman.authoring.operations import AnyOperation
 from pointsman.context import AppContext
+from pointsman.definition.problems import invalid
 from pointsman.errors import AuthorError
 from pointsman.executions.dry_run import DryRun, dry_run
 from pointsman.executions.execution import Execution
@@ -30,7 +31,7 @@ from pointsman.workflows.definitions import outlined, source_of_saved
 from pointsman.workflows.document_work import DOCUMENTS
 from pointsman.workflows.library import LIBRARY
 from pointsman.workflows.saving import SavedAgents, agent_for
-from pointsman.workflows.sources import Workflow, invalid
+from pointsman.workflows.sources import Workflow
 
 if TYPE_CHECKING:
     from pointsman.values import JsonObject

@@ -19,7 +19,7 @@ from pointsman.authoring.edits import Edited, EditView, edit, native_of
 from pointsman.authoring.operations import AnyOperation, written_operations
 from pointsman.authoring.trials import TrialTurn, draft_source, dry_run_draft, try_agent, try_draft
 from pointsman.definition.graph.analysis import GraphView
-from pointsman.definition.problems import ProblemView
+from pointsman.definition.problems import ProblemView, invalid
 from pointsman.errors import AuthorError, CallerError
 from pointsman.executions.dry_run import DryRun
 from pointsman.executions.execution import Execution
@@ -32,7 +32,7 @@ from pointsman.workflows.document_work import DOCUMENTS
 from pointsman.workflows.library import LIBRARY
 from pointsman.workflows.revisions import SavedRevision, diff_revisions, old_revision, saved_view
 from pointsman.workflows.saving import save_as
-from pointsman.workflows.sources import Workflow, invalid
+from pointsman.workflows.sources import Workflow
 
 
 class DesignFailed(CallerError):
@@ -139,26 +139,26 @@ class AuthoringVerbs(Verbs):
         name: str = "",
         save: bool = False,
         earlier: Sequence[EarlierRequest] = (),
-        hear: Callable[[Round], None] = lambda _: None,
+        listener: Callable[[Round], None] = lambda _: None,
     ) -> DesignedWorkflow:
         """Return a workflow that a model designs from words, with its rounds; with `save` save it if it has no errors.
 
-        `earlier`: earlier requests of the same conversation. Raises `NoDesigner`, `ModelFailed`.
+        `earlier`: earlier requests of the same conversation. Raises `DesignModelMissing`, `ModelFailed`.
         """
         from pointsman.authoring.design import design  # Loads the models.
 
-        designed = await design(self.app, words, caller=self.caller, name=name, earlier=earlier, hear=hear)
+        designed = await design(self.app, words, caller=self.caller, name=name, earlier=earlier, listener=listener)
         evidence = evidence_of(designed.rounds)
         if designed.made is None:
             problems = evidence["rounds"][-1]["problems"]
             return {"ok": False, "saved": False, "document": None, "text": "", "problems": problems, **evidence}
         source = designed.made
         description = await self.described(source)
-        made: DesignedWorkflow = {"id": source.head.id, "saved": False, **description, **evidence}
+        workflow: DesignedWorkflow = {"id": source.head.id, "saved": False, **description, **evidence}
         if not (save and designed.ok):
-            return made
+            return workflow
         saved = await save_as(self.app, self.caller, source)
-        return {**made, "saved": True, "revision": saved.revision, "digest": saved.digest}
+        return {**workflow, "saved": True, "revision": saved.revision, "digest": saved.digest}
 
     @verb("editor", "write workflows", target=("workflow",), when="apply", made=_saved_ids)
     async def edit(
@@ -199,7 +199,7 @@ class AuthoringVerbs(Verbs):
         apply: bool = False,
         revision: int | None = None,
         earlier: Sequence[EarlierRequest] = (),
-        hear: Callable[[Round], None] = lambda _: None,
+        listener: Callable[[Round], None] = lambda _: None,
         text: str | None = None,
     ) -> EditedWorkflow:
         """Return a change that a model designs from words; with `apply` save it if it adds no error.
@@ -213,7 +213,7 @@ class AuthoringVerbs(Verbs):
         source, current = await self._at(workflow, revision, text)
         if on:
             source = (await edit(self.app, source, on, reader=self.caller)).source
-        designed = await edit_by_words(self.app, source, words, caller=self.caller, earlier=earlier, hear=hear)
+        designed = await edit_by_words(self.app, source, words, caller=self.caller, earlier=earlier, listener=listener)
         if designed.made is None:
             raise DesignFailed(
                 f"the model could not change {workflow!r} in {len(designed.rounds)} rounds: "
@@ -298,16 +298,16 @@ class AuthoringVerbs(Verbs):
     async def _save_if_applied(self, edited: Edited, revision: int, *, apply: bool, draft: bool) -> EditedWorkflow:
         """Return an edit; with `apply` save it over the revision that it was made from."""
         head = edited.source.outline.head
-        made: EditedWorkflow = {
+        workflow: EditedWorkflow = {
             "id": edited.source.name if head is None else head.id,
             "revision": revision,
             "applied": apply,
             **edited.to_json(),
         }
         if not apply:
-            return made
+            return workflow
         saved = await save_as(self.app, self.caller, edited.source, draft=draft, after=revision)
-        return {**made, "revision": saved.revision, "digest": saved.digest}
+        return {**workflow, "revision": saved.revision, "digest": saved.digest}
 
     async def _at(self, workflow: str, revision: int | None, text: str | None = None) -> tuple[Workflow, int]:
         """Return the saved workflow, or `text` instead of it, and the latest revision. Raises `RevisionMoved` if that
@@ -327,13 +327,13 @@ class AuthoringVerbs(Verbs):
         """Return another text of the same workflow. Raises `WorkflowInvalid` if it cannot be read, `AuthorError` if it
         has another id."""
         name = (await outlined(self.app[DOCUMENTS], source, by=self.caller.name)).given_id
-        found = Workflow(text, name=str(name))
-        outline = await outlined(self.app[DOCUMENTS], found, by=self.caller.name)
+        workflow = Workflow(text, name=str(name))
+        outline = await outlined(self.app[DOCUMENTS], workflow, by=self.caller.name)
         if not outline.is_workflow:
             raise invalid(outline.problems)
         if outline.given_id != name:
             raise AuthorError(f"the document is of {outline.given_id!r}, not of {name!r}", hint="Correct its `id`.")
-        return found
+        return workflow
 
 
 class DrawnDocument(TypedDict):

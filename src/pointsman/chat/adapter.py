@@ -112,12 +112,12 @@ class ChatListener:
         self.queue: asyncio.Queue[tuple[ExecutionId, Row | Delta] | None] = asyncio.Queue()
         reference = ref(self)
 
-        def hear(update: Committed | Delta) -> None:
+        def on_update(update: Committed | Delta) -> None:
             listener = reference()
             if listener is not None and listener.only in (None, update.execution):
                 listener.queue.put_nowait((update.execution, update if isinstance(update, Delta) else update.row))
 
-        self.leave = finalize(self, app.feed.watch(hear))
+        self.leave = finalize(self, app.feed.watch(on_update))
 
 
 @dataclass(slots=True)
@@ -273,7 +273,7 @@ async def _begun(
     under_way = await _under_way(app, caller, request)
     if under_way is not None:
         execution, gate = under_way
-        questions = [one for one in request.messages if one.get("role") == "assistant"][-1:]
+        questions = [message for message in request.messages if message.get("role") == "assistant"][-1:]
         with _listening(app, execution.id) as listener:
             dialogue = _dialogue(execution, definition, listener)
             await _answer(caller, dialogue, gate, text_of(last), digest=digest_in(questions[0]) if questions else "")
@@ -283,7 +283,7 @@ async def _begun(
 
 async def _under_way(app: AppContext, caller: Caller, request: ChatRequest) -> tuple[Execution, OpenGate] | None:
     """Return the turn that is in progress and its open gate."""
-    replies = [one for one in request.messages if one.get("role") == "assistant"][-1:]
+    replies = [message for message in request.messages if message.get("role") == "assistant"][-1:]
     name = reference_in(replies[0]) if replies else request.previous
     if name is None and request.session is not None:
         name = await open_turn(app.runtime, request.session)
@@ -377,7 +377,7 @@ async def _returned(
     await execution.settled()
     with _listening(app, name) as listener:
         dialogue = _dialogue(execution, definition, listener)
-        gate = next((one for one in execution.gates if gate_mark(one) == mark), None)
+        gate = next((gate for gate in execution.gates if gate_mark(gate) == mark), None)
         if gate is not None:
             data: JsonObject = {call.number: result for call, result in results.items()}
             answerable = execution.asking(gate)

@@ -23,7 +23,7 @@ from typing_extensions import TypedDict
 
 from pointsman.auth.policy import must_see_session, sees
 from pointsman.auth.redaction import redactor_for
-from pointsman.auth.subjects import DefinitionGone, InputInvalid, check_session, unknown_session
+from pointsman.auth.subjects import DefinitionMissing, InputInvalid, check_session, unknown_session
 from pointsman.context import AppContext
 from pointsman.engine.events.lifecycle import ExecutionStarted
 from pointsman.engine.events.steps import InstantStepCompleted, StepSucceeded
@@ -109,16 +109,16 @@ async def conversations_page(
         before=None if before is None else parse_list_position(before),
         limit=limit,
     )
-    found: list[ConversationEntry] = []
+    entries: list[ConversationEntry] = []
     while True:
         page = await app.store.executions.list(query)
-        for one in page:
-            if await sees(app, caller, one):
-                found.append(await _view(app, one))
-            if len(found) == limit:
-                return {"sessions": found, "next": list_position(one)}
+        for entry in page:
+            if await sees(app, caller, entry):
+                entries.append(await _view(app, entry))
+            if len(entries) == limit:
+                return {"sessions": entries, "next": list_position(entry)}
         if len(page) < query.limit:
-            return {"sessions": found, "next": None}
+            return {"sessions": entries, "next": None}
         query = replace(query, before=(page[-1].started, page[-1].execution))
 
 
@@ -127,14 +127,18 @@ async def found_conversations(
 ) -> list[ConversationEntry]:
     """Return the conversations with all these words in a turn or in the title. Turns are found once they have ended."""
 
-    async def fits(one: Summary) -> bool:
-        return one.session is not None and (everyone or one.owner == caller.name) and await sees(app, caller, one)
+    async def fits(summary: Summary) -> bool:
+        return (
+            summary.session is not None
+            and (everyone or summary.owner == caller.name)
+            and await sees(app, caller, summary)
+        )
 
     turns = await UsageRollup(app).search(words, sees=fits, limit=FOUND_MAX)
     wanted = words.casefold().split()
     titled = [one.key for one in await app.store.entries.list(TITLE) if _holds(one.value, wanted)]
     last: list[Summary] = []
-    for session in dict.fromkeys([*titled, *(str(one.session) for one in turns)]):
+    for session in dict.fromkeys([*titled, *(str(turn.session) for turn in turns)]):
         query = ExecutionQuery(session=session, last_of_session=True, trials=False, limit=1)
         last += [one for one in await app.store.executions.list(query) if await fits(one)]
     last.sort(key=lambda one: (one.started, one.execution), reverse=True)
@@ -169,9 +173,9 @@ async def set_title(
     return await _view(app, turns[0])
 
 
-def _holds(value: Json, wanted: list[str]) -> bool:
+def _holds(value: Json, names: list[str]) -> bool:
     title = str(value.get("title", "")).casefold() if isinstance(value, dict) else ""
-    return bool(wanted) and all(word in title for word in wanted)
+    return bool(names) and all(word in title for word in names)
 
 
 async def _view(app: AppContext, last: Summary) -> ConversationEntry:
@@ -268,16 +272,16 @@ async def records_of(
     check_session(session)
     sessions: list[Json] = []
     collections: dict[str, list[Json]] = {SESSIONS: sessions}
-    async for one in _executions(app, session):
-        if sees is None or await sees(one):
-            rows = [row async for row in app.store.journal.read(one.execution)]
-            sessions.append(_session_record(one, rows))
-            for collection, record in await _made(app, one, rows):
+    async for execution in _executions(app, session):
+        if sees is None or await sees(execution):
+            rows = [row async for row in app.store.journal.read(execution.execution)]
+            sessions.append(_session_record(execution, rows))
+            for collection, record in await _made(app, execution, rows):
                 collections.setdefault(collection, []).append(record)
     if not sessions:
         raise unknown_session(session)
-    found: SessionRecords = {"session_id": session, "sessions": sessions}
-    return cast("SessionRecords", {**found, **collections})  # A `TypedDict` cannot have further keys.
+    records: SessionRecords = {"session_id": session, "sessions": sessions}
+    return cast("SessionRecords", {**records, **collections})  # A `TypedDict` cannot have further keys.
 
 
 async def free_session(app: AppContext) -> str:
@@ -290,38 +294,38 @@ async def free_session(app: AppContext) -> str:
 
 async def _executions(app: AppContext, session: str) -> AsyncIterator[Summary]:
     """Yield the executions of a session, oldest first."""
-    found: list[Summary] = []
+    summaries: list[Summary] = []
     before: tuple[float, ExecutionId] | None = None
     while True:
         page = await app.store.executions.list(ExecutionQuery(session=session, before=before, limit=PAGE))
-        found.extend(page)
+        summaries.extend(page)
         if len(page) < PAGE:
             break
         before = (page[-1].started, page[-1].execution)
-    for one in reversed(found):
-        yield one
+    for summary in reversed(summaries):
+        yield summary
 
 
 def _beginning(rows: list[Row]) -> ExecutionStarted | None:
     return next((event for row in rows for event in row.events if isinstance(event, ExecutionStarted)), None)
 
 
-def _session_record(one: Summary, rows: list[Row]) -> JsonObject:
+def _session_record(summary: Summary, rows: list[Row]) -> JsonObject:
     began = _beginning(rows)
     return {
         **({} if began is None else began.input),
-        "session_id": one.session,
-        "execution_id": one.execution,
-        "workflow_id": one.workflow,
-        "status": one.status,
-        "created_at": instant_text(one.started),
+        "session_id": summary.session,
+        "execution_id": summary.execution,
+        "workflow_id": summary.workflow,
+        "status": summary.status,
+        "created_at": instant_text(summary.started),
     }
 
 
-async def _made(app: AppContext, one: Summary, rows: list[Row]) -> list[tuple[str, JsonObject]]:
+async def _made(app: AppContext, summary: Summary, rows: list[Row]) -> list[tuple[str, JsonObject]]:
     """Return the records of an execution with their collections, in the order of the journal."""
     names = await _collections(app, rows)
-    found: list[tuple[str, JsonObject]] = []
+    result: list[tuple[str, JsonObject]] = []
     for row in rows:
         for event in row.events:
             if not isinstance(event, StepSucceeded | InstantStepCompleted):
@@ -331,14 +335,14 @@ async def _made(app: AppContext, one: Summary, rows: list[Row]) -> list[tuple[st
                 value = event.result if write.whole else write.value
                 collection = field if names is None else names.get(field)
                 if collection is not None and value is not None:
-                    found.append((collection, _head(one, event.step.node, row.at) | _body(value)))
-    return found
+                    result.append((collection, _head(summary, event.step.node, row.at) | _body(value)))
+    return result
 
 
-def _head(one: Summary, node: str, at: float) -> JsonObject:
+def _head(summary: Summary, node: str, at: float) -> JsonObject:
     return {
-        "session_id": one.session,
-        "execution_id": one.execution,
+        "session_id": summary.session,
+        "execution_id": summary.execution,
         "node": node,
         "created_at": instant_text(at),
     }
@@ -356,7 +360,7 @@ async def _collections(app: AppContext, rows: list[Row]) -> Mapping[str, str] | 
     began = _beginning(rows)
     try:
         workflow = await app[LIBRARY].kept(began.definition if began is not None else "")
-    except DefinitionGone:
+    except DefinitionMissing:
         return None
     collections = ((workflow.config.settings if workflow.config is not None else None) or {}).get(SETTING)
     return (

@@ -79,16 +79,16 @@ def text_of(message: JsonObject) -> str:
 def history_of(messages: Sequence[JsonObject]) -> list[Json]:
     """Return the messages of users and assistants. System prompts are the workflow's own, and tool messages belong to
     its steps."""
-    turns = [one for one in messages if one.get("role") in ("user", "assistant")]
-    texts = [(str(one["role"]), REFERENCE.sub("", text_of(one))) for one in turns]
+    turns = [message for message in messages if message.get("role") in ("user", "assistant")]
+    texts = [(str(turn["role"]), REFERENCE.sub("", text_of(turn))) for turn in turns]
     return [{"role": role, "content": text} for role, text in texts if text]
 
 
 def spoken_messages(messages: Json) -> list[Json]:
     """Return the messages of users and assistants among those of an execution."""
-    objects = [one for one in messages if isinstance(one, dict)] if isinstance(messages, list) else []
+    objects = [message for message in messages if isinstance(message, dict)] if isinstance(messages, list) else []
     turns = [one for one in objects if one.get("role") in ("user", "assistant") and isinstance(one.get("content"), str)]
-    return [{"role": one["role"], "content": one["content"]} for one in turns if one["content"]]
+    return [{"role": turn["role"], "content": turn["content"]} for turn in turns if turn["content"]]
 
 
 def output_text(output: Json) -> str:
@@ -103,14 +103,14 @@ def with_reference(execution: ExecutionId, text: str, digest: str = "") -> str:
 
 def reference_in(message: JsonObject) -> ExecutionId | None:
     """Return the execution that asked, if the message is a question."""
-    found = REFERENCE.search(text_of(message))
-    return None if found is None else ExecutionId(found[1])
+    match = REFERENCE.search(text_of(message))
+    return None if match is None else ExecutionId(match[1])
 
 
 def digest_in(message: JsonObject) -> str:
     """Return the digest of the data in a question; empty if it has none."""
-    found = REFERENCE.search(text_of(message))
-    return "" if found is None else found[2] or ""
+    match = REFERENCE.search(text_of(message))
+    return "" if match is None else match[2] or ""
 
 
 def question(execution: ExecutionId, gate: OpenGate) -> str:
@@ -126,7 +126,10 @@ def question(execution: ExecutionId, gate: OpenGate) -> str:
                 else f"```json\n{output_text(open_gate.displayed)}\n```"
             )
         )
-    options = [f"- `{_value(one)}`" + (f" ({one['label']})" if one.get("label") else "") for one in open_gate.options]
+    options = [
+        f"- `{_value(option)}`" + (f" ({option['label']})" if option.get("label") else "")
+        for option in open_gate.options
+    ]
     if options:
         parts.append("Answer with one of:\n" + "\n".join(options))
     if open_gate.about == "calls":
@@ -137,7 +140,7 @@ def question(execution: ExecutionId, gate: OpenGate) -> str:
         )
     if open_gate.form is not None:
         parts.append('It takes data: `{"action": …, "data": {…}}`.')
-    elif open_gate.editable and any(_value(one) == EDIT for one in open_gate.options):
+    elif open_gate.editable and any(_value(option) == EDIT for option in open_gate.options):
         fields = ", ".join(f'"{".".join(map(str, path))}": …' for path in open_gate.editable)
         parts.append(f'To edit: `{{"action": "edit", "data": {{{fields}}}}}`.')
     return with_reference(execution, "\n\n".join(part for part in parts if part), open_gate.digest)
@@ -155,9 +158,9 @@ def answer_in(gate: OpenGate, text: str) -> ParsedAnswer | None:
     if stripped.startswith("{"):
         return _object_in(stripped)
     names = {
-        str(name).casefold(): _value(one)
-        for one in open_gate.options
-        for name in (one.get("label"), _value(one))
+        str(name).casefold(): _value(option)
+        for option in open_gate.options
+        for name in (option.get("label"), _value(option))
         if name
     }
     for name in sorted(names, key=len, reverse=True):
@@ -170,17 +173,17 @@ def answer_in(gate: OpenGate, text: str) -> ParsedAnswer | None:
 
 def _object_in(text: str) -> ParsedAnswer | None:
     try:
-        found = standard(text)
+        parsed = standard(text)
     except ValueError:
         return None
-    if not isinstance(found, dict):
+    if not isinstance(parsed, dict):
         return None
-    action, comment, digest = found.get("action"), found.get("comment", ""), found.get("digest", "")
-    if set(found) - {"action", "data", "comment", "digest"}:
+    action, comment, digest = parsed.get("action"), parsed.get("comment", ""), parsed.get("digest", "")
+    if set(parsed) - {"action", "data", "comment", "digest"}:
         return None
     if not isinstance(action, str) or not isinstance(comment, str) or not isinstance(digest, str):
         return None
-    return ParsedAnswer(action, found.get("data"), comment, digest=digest)
+    return ParsedAnswer(action, parsed.get("data"), comment, digest=digest)
 
 
 def _value(option: JsonObject) -> str:
@@ -211,10 +214,10 @@ def calls_at(execution: ExecutionId, gate: OpenGate) -> Calls:
 
 def call_of(id: str) -> Reference:
     """Parse the id of a call. Raises `MessagesInvalid`."""
-    found = CALL.fullmatch(id)
-    if found is None:
+    match = CALL.fullmatch(id)
+    if match is None:
         raise MessagesInvalid(f"this server made no call with the id {id[:100]!r}", hint="Send the id unchanged.")
-    return Reference(ExecutionId(found[1]), found[2], found[3])
+    return Reference(ExecutionId(match[1]), match[2], match[3])
 
 
 def result_of(message: JsonObject) -> Json:

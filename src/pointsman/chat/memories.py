@@ -43,10 +43,10 @@ class MemoryKeyInvalid(CallerError):
     code: ClassVar[str] = "memory-key-invalid"
 
 
-class NothingRemembered(CallerError):
+class NoSuchMemory(CallerError):
     """The key has no value, or its value has expired."""
 
-    code: ClassVar[str] = "nothing-remembered"
+    code: ClassVar[str] = "no-such-memory"
 
 
 class StoredMemory(Struct, frozen=True, kw_only=True):
@@ -139,7 +139,7 @@ class Memories:
 
     async def owners(self) -> list[Holding]:
         """Return the owners with the size of their memories. Cached results of steps are not included."""
-        return [one for one in await self._app.store.memory.holdings(at=self._now) if one.scope in SCOPES]
+        return [holding for holding in await self._app.store.memory.holdings(at=self._now) if holding.scope in SCOPES]
 
     def of(self, scope: str, owner: str, *, namespace: str = "") -> OneMemory:
         """Return the memory of one owner, or its part under a namespace. Raises `UnknownMemory`, `MemoryKeyInvalid`."""
@@ -182,14 +182,14 @@ class OneMemory:
 
     async def list(self, *, after: StoredMemory | None = None, limit: int = PAGE) -> list[StoredMemory]:
         """Return the values by namespace and key; `after` is the last value of the previous page."""
-        found = await self._app.store.memory.every(
+        values = await self._app.store.memory.every(
             *self._owner,
             within=prefix_of(self._namespace),
             after=key_in(after.namespace, after.key) if after is not None else "",
             limit=limit,
             at=self._now,
         )
-        return [_owner_of(one) for one in found]
+        return [_owner_of(value) for value in values]
 
     async def search(self, text: str, *, limit: int = PAGE) -> list[FoundMemory]:
         """Return values that share words with the text or have a similar meaning, the best match first."""
@@ -197,14 +197,14 @@ class OneMemory:
 
     async def find(self, text: str, *, limit: int = PAGE) -> MemorySearchResult:
         """Search as `search` does, and return warnings about how the values were found."""
-        how: Searched = {"within": prefix_of(self._namespace), "limit": limit, "at": self._now}
+        narrowing: Searched = {"within": prefix_of(self._namespace), "limit": limit, "at": self._now}
         if self._meaning is not None:
-            found = await self._meaning.search(*self._owner, text, **how)
+            matches = await self._meaning.search(*self._owner, text, **narrowing)
         else:
-            found = ports.Found(await self._app.store.memory.search(*self._owner, text, **how))
-        named_values = ((names_of(stored), value) for stored, value in found.values)
+            matches = ports.MemoryMatches(await self._app.store.memory.search(*self._owner, text, **narrowing))
+        named_values = ((names_of(stored), value) for stored, value in matches.values)
         values = [FoundMemory(namespace=namespace, key=key, value=value) for (namespace, key), value in named_values]
-        return MemorySearchResult(values, found.warnings)
+        return MemorySearchResult(values, matches.warnings)
 
     async def history(self, key: str) -> Sequence[PastValue]:
         """Return the present value of a key with its author, then its former values; empty if the key was deleted."""
@@ -220,15 +220,15 @@ class OneMemory:
         return await self._change("append", key, value, expires=self._in(ttl), by=by)
 
     async def put_back(self, key: str, number: int, *, by: ChangeAuthor = NOBODY) -> Json:
-        """Restore a former value of a key, with its original expiry. Raises `NothingRemembered`."""
-        found = next((one for one in await self.history(key) if one.number == number), None)
-        if found is None:
-            raise NothingRemembered(
+        """Restore a former value of a key, with its original expiry. Raises `NoSuchMemory`."""
+        change = next((one for one in await self.history(key) if one.number == number), None)
+        if change is None:
+            raise NoSuchMemory(
                 f"there is no change number {number} of {key!r}",
                 hint="It was too long ago, has expired, or never existed: the history of the key lists the "
                 "stored changes.",
             )
-        return await self._change("set", key, found.value, expires=found.expires, by=by)
+        return await self._change("set", key, change.value, expires=change.expires, by=by)
 
     async def delete(self, key: str) -> bool:
         """Delete a value and its history. Return False if there was none."""
@@ -273,8 +273,8 @@ class OneMemory:
         return self._app.clock.now()
 
 
-def nothing_remembered(key: str) -> NothingRemembered:
-    return NothingRemembered(
+def nothing_remembered(key: str) -> NoSuchMemory:
+    return NoSuchMemory(
         f"memory has no value for the key {key!r}", hint="It was deleted, has expired, or never existed."
     )
 
@@ -282,19 +282,19 @@ def nothing_remembered(key: str) -> NothingRemembered:
 async def memory_page(memory: OneMemory, *, search: str | None, after: str | None, limit: int) -> ValuePage:
     """Return a page of values. A search has one page only. Raises `PositionInvalid`."""
     if search is not None:
-        found = await memory.find(search, limit=limit)
+        matches = await memory.find(search, limit=limit)
         values: list[ValueView] = [
-            {"namespace": one.namespace, "key": one.key, "value": one.value} for one in found.values
+            {"namespace": value.namespace, "key": value.key, "value": value.value} for value in matches.values
         ]
         result: ValuePage = {"values": values, "next": None}
-        if found.warnings:
-            result["warnings"] = [*found.warnings]
+        if matches.warnings:
+            result["warnings"] = [*matches.warnings]
         return result
     last = None if after is None else _position_after(after)
     entries = await memory.list(after=last, limit=limit + 1)
     page = entries[:limit]
     following = msgspec.json.encode((page[-1].namespace, page[-1].key)).decode() if len(entries) > limit else None
-    return {"values": [known_view(one) for one in page], "next": following}
+    return {"values": [known_view(entry) for entry in page], "next": following}
 
 
 def _position_after(after: str) -> StoredMemory:
@@ -310,30 +310,30 @@ def _position_after(after: str) -> StoredMemory:
     return StoredMemory(namespace=namespace, key=key, value=None, changed=0.0, expires=None)
 
 
-def known_view(one: StoredMemory) -> ValueView:
+def known_view(memory: StoredMemory) -> ValueView:
     return {
-        "namespace": one.namespace,
-        "key": one.key,
-        "value": one.value,
-        "changedAt": one.changed or None,
-        "expiresAt": one.expires,
+        "namespace": memory.namespace,
+        "key": memory.key,
+        "value": memory.value,
+        "changedAt": memory.changed or None,
+        "expiresAt": memory.expires,
     }
 
 
-def owner_view(one: Holding) -> OwnerView:
+def owner_view(holding: Holding) -> OwnerView:
     return {
-        "id": f"{one.scope}/{one.namespace}",
-        "scope": one.scope,
-        "owner": one.namespace,
-        "keys": one.keys,
-        "bytes": one.bytes,
-        "changedAt": one.changed,
+        "id": f"{holding.scope}/{holding.namespace}",
+        "scope": holding.scope,
+        "owner": holding.namespace,
+        "keys": holding.keys,
+        "bytes": holding.bytes,
+        "changedAt": holding.changed,
     }
 
 
-def _owner_of(one: RememberedValue) -> StoredMemory:
-    namespace, key = names_of(one.key)
-    return StoredMemory(namespace=namespace, key=key, value=one.value, changed=one.changed, expires=one.expires)
+def _owner_of(value: RememberedValue) -> StoredMemory:
+    namespace, key = names_of(value.key)
+    return StoredMemory(namespace=namespace, key=key, value=value.value, changed=value.changed, expires=value.expires)
 
 
 def _named(what: str, name: str) -> None:
@@ -393,28 +393,28 @@ async def history_page(
 ) -> HistoryPage:
     """Return a page of the history. `sees` returns whether the caller may see an execution.
 
-    Raises `NothingRemembered`, `PositionInvalid`.
+    Raises `NoSuchMemory`, `PositionInvalid`.
     """
     before = None if after is None else _number(after)
     history = await memory.history(key)
     if not history:
         raise nothing_remembered(key)
-    behind = [one for one in history if before is None or one.number < before]
+    behind = [change for change in history if before is None or change.number < before]
     page = behind[:limit]
-    executions = {one.by.execution for one in page if one.by is not None} - {""}
+    executions = {entry.by.execution for entry in page if entry.by is not None} - {""}
     hidden = {execution for execution in executions if not await sees(execution)}
-    changes = [change_view(one, is_hidden=one.by is not None and one.by.execution in hidden) for one in page]
+    changes = [change_view(entry, is_hidden=entry.by is not None and entry.by.execution in hidden) for entry in page]
     return {"changes": changes, "next": str(page[-1].number) if len(behind) > limit else None}
 
 
-def change_view(one: PastValue, *, is_hidden: bool = False) -> ChangeView:
-    is_known = one.by is not None and one.by != NOBODY and not is_hidden
+def change_view(value: PastValue, *, is_hidden: bool = False) -> ChangeView:
+    is_known = value.by is not None and value.by != NOBODY and not is_hidden
     return {
-        "number": one.number,
-        "value": one.value,
-        "changedAt": one.changed or None,
-        "expiresAt": one.expires,
-        "by": cast("WriterView", msgspec.to_builtins(one.by)) if is_known else None,
+        "number": value.number,
+        "value": value.value,
+        "changedAt": value.changed or None,
+        "expiresAt": value.expires,
+        "by": cast("WriterView", msgspec.to_builtins(value.by)) if is_known else None,
     }
 
 

@@ -17,7 +17,7 @@ from typing import Final, Protocol
 from pointsman.errors import Outage, PointsmanError
 from pointsman.models.embedding import AT_ONCE, Embedded
 from pointsman.models.failures import ModelFailed
-from pointsman.ports import Clock, Found
+from pointsman.ports import Clock, MemoryMatches
 from pointsman.settings.sections import EmbeddingSettings
 from pointsman.store.api import Store
 from pointsman.store.records import Embedding, Holding, UnembeddedValue
@@ -65,7 +65,7 @@ class SemanticIndex:
 
     async def search(
         self, scope: str, namespace: str, text: str, *, limit: int, within: str = "", at: float = 0.0
-    ) -> Found:
+    ) -> MemoryMatches:
         deep = 2 * limit
         words = await self._store.memory.search(scope, namespace, text, limit=deep, within=within, at=at)
         warnings: list[str] = []
@@ -83,15 +83,15 @@ class SemanticIndex:
             if why.code == "memory-vectors-differ":
                 raise
             code = why.failure.code if isinstance(why, ModelFailed) else why.code
-            return Found(words[:limit], (f"searched by words only: {code}: {why}",))
+            return MemoryMatches(words[:limit], (f"searched by words only: {code}: {why}",))
         near = await self._store.vectors.nearest(scope, namespace, self.model, vector, limit=deep, within=within, at=at)
         by_meaning = [(one.key, one.value) for one in near if one.similarity >= self._settings.similarity_min]
-        return Found(merged(words, by_meaning)[:limit], tuple(warnings), usage)
+        return MemoryMatches(merged(words, by_meaning)[:limit], tuple(warnings), usage)
 
     async def reindex(self, owners: Sequence[Holding]) -> int:
         """Compute all vectors again and return their number. Raises the errors of the model."""
         await self._store.vectors.clear()
-        return sum([await self._place(one.scope, one.namespace) for one in owners])
+        return sum([await self._place(owner.scope, owner.namespace) for owner in owners])
 
     async def close(self) -> None:
         """Stop the background tasks. The next search computes the missing vectors."""
@@ -127,7 +127,7 @@ class SemanticIndex:
 
     async def _vectors_of(self, missing: Sequence[UnembeddedValue]) -> list[Embedding]:
         try:
-            found, _ = await self._embedded([embedded_text(one) for one in missing], query=False)
+            vectors, _ = await self._embedded([embedded_text(one) for one in missing], query=False)
         except ModelFailed as why:
             if why.failure.code not in UNSAID:
                 raise
@@ -135,15 +135,15 @@ class SemanticIndex:
                 return [Embedding(missing[0].key, missing[0].mark, ())]
             # One of them is rejected: each is tried alone, so that the others get vectors.
             return [placed for one in missing for placed in await self._vectors_of([one])]
-        return [Embedding(one.key, one.mark, vector) for one, vector in zip(missing, found, strict=True)]
+        return [Embedding(one.key, one.mark, vector) for one, vector in zip(missing, vectors, strict=True)]
 
     async def _embedded(self, passages: Sequence[str], *, query: bool) -> Embedded:
         return await self._embed(self._settings.model, passages, query=query, dimensions=self._settings.dimensions)
 
 
-def embedded_text(one: UnembeddedValue) -> str:
+def embedded_text(value: UnembeddedValue) -> str:
     """Return the text of a value, including its key."""
-    return " ".join([one.key, *texts(one.value)])[:CHARS_MAX]
+    return " ".join([value.key, *texts(value.value)])[:CHARS_MAX]
 
 
 def merged(*rankings: Sequence[tuple[str, Json]]) -> list[tuple[str, Json]]:

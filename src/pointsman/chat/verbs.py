@@ -51,7 +51,7 @@ from pointsman.executions.opening import finish_last_turn, open_execution, open_
 from pointsman.executions.start import start_as
 from pointsman.paging import page_by
 from pointsman.store.records import Conversation
-from pointsman.tools.mail import AddressWrong, address_of
+from pointsman.tools.mail import MailAddressInvalid, address_of
 from pointsman.values import ExecutionId, Json, JsonObject
 from pointsman.workflows.library import pipeline_of
 
@@ -63,7 +63,7 @@ _ADDRESS: Final = re.compile(r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){0,10}"
 _VERB: Final = r"(?:send|sent|e-?mail|mail|forward|deliver)"
 _OPENING: Final = r"(?:^|(?P<stop>[.!?])\s|[,;:\n]|\s-\s|\b(?:and|then)\b)\s*(?:and\s+|then\s+|please\s+|also\s+)*"
 _IT: Final = r"(?:it|this|that|them)"
-_ASKED: Final = (
+_REQUEST_PHRASES: Final = (
     re.compile(
         rf"{_OPENING}{_VERB}(?:\s+(?!to\b|at\b)[\w'-]+){{0,5}}(?:\s+to(?:\s+\w+\s+at)?|\s+at)?\s*$", re.IGNORECASE
     ),
@@ -74,10 +74,10 @@ _ASKED: Final = (
 _ANOTHER: Final = re.compile(r"\s*(?:,|;|&|\band\b|\bor\b)\s*[<(\"']*[\w.+-]{1,64}@", re.IGNORECASE)
 
 
-class CommandUnclear(CallerError):
+class CommandInvalid(CallerError):
     """The command contains no task, or is ambiguous. Nothing was started."""
 
-    code: ClassVar[str] = "command-unclear"
+    code: ClassVar[str] = "command-invalid"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,41 +93,41 @@ class Command:
 
 
 def parse_command(text: str) -> Command:
-    """Parse a command. Raises `CommandUnclear`."""
+    """Parse a command. Raises `CommandInvalid`."""
     if len(text) > CHARS_MAX:
         hint = "Store the material where a tool of the workflow can read it, and send its address."
-        raise CommandUnclear(f"the command has {len(text)} characters; the maximum is {CHARS_MAX}", hint=hint)
-    for found in _ADDRESS.finditer(text):
-        ends = not text[found.end() :].strip(" .!?>)\"'\n")
-        goal = _without_phrase(text[: found.start()].rstrip("<(\"'"), at_the_end=ends)
+        raise CommandInvalid(f"the command has {len(text)} characters; the maximum is {CHARS_MAX}", hint=hint)
+    for match in _ADDRESS.finditer(text):
+        ends = not text[match.end() :].strip(" .!?>)\"'\n")
+        goal = _without_phrase(text[: match.start()].rstrip("<(\"'"), at_the_end=ends)
         if goal is not None:
-            if _ANOTHER.match(text, found.end()):
-                raise CommandUnclear(
+            if _ANOTHER.match(text, match.end()):
+                raise CommandInvalid(
                     "the command contains several addresses", hint="Use one address; it can be that of a mailing list."
                 )
-            return command_of(_joined(goal, text[found.end() :]), found[0])
+            return command_of(_joined(goal, text[match.end() :]), match[0])
     return command_of(text)
 
 
 def command_of(goal: str, email: str | None = None) -> Command:
-    """Return a command from its parts. Raises `CommandUnclear`."""
+    """Return a command from its parts. Raises `CommandInvalid`."""
     goal, email = goal.strip(), (email or "").strip()
     if not goal:
-        raise CommandUnclear("the command contains no task", hint="Write, for example: Write a proposal for …")
+        raise CommandInvalid("the command contains no task", hint="Write, for example: Write a proposal for …")
     try:
         return Command(goal, address_of(email) if email else None)
-    except AddressWrong as why:
-        raise CommandUnclear(str(why), hint=why.hint) from None
+    except MailAddressInvalid as why:
+        raise CommandInvalid(str(why), hint=why.hint) from None
 
 
 def _without_phrase(before: str, *, at_the_end: bool) -> str | None:
     """Return the text before a phrase that asks to send the result; None if no such phrase precedes the address."""
     begins = max(0, len(before) - PHRASE_CHARS_MAX)
-    for pattern in _ASKED if at_the_end else _ASKED[:2]:
-        found = pattern.search(before, begins)
-        if found is not None:
-            stop = found.groupdict().get("stop") or ""
-            return before[: found.start()].rstrip(" ,;:-\n\t") + stop
+    for pattern in _REQUEST_PHRASES if at_the_end else _REQUEST_PHRASES[:2]:
+        match = pattern.search(before, begins)
+        if match is not None:
+            stop = match.groupdict().get("stop") or ""
+            return before[: match.start()].rstrip(" ,;:-\n\t") + stop
     return None
 
 
@@ -257,11 +257,11 @@ class MemoryVerbs(Verbs):
     async def owners(self, *, after: str | None = None, limit: int | None = None) -> OwnerPage:
         """Return a page of the owners whose memory the caller sees, by scope and name, with their sizes."""
 
-        async def sees(one: OwnerView) -> bool:
-            return await sees_memory(self.app, self.caller, one["scope"], one["owner"])
+        async def sees(owner: OwnerView) -> bool:
+            return await sees_memory(self.app, self.caller, owner["scope"], owner["owner"])
 
-        found = [owner_view(one) for one in await Memories(self.app).owners()]
-        page = await page_by("id", found, after=after, limit=len(found) if limit is None else limit, sees=sees)
+        views = [owner_view(one) for one in await Memories(self.app).owners()]
+        page = await page_by("id", views, after=after, limit=len(views) if limit is None else limit, sees=sees)
         return {"owners": page.entries, "next": page.next}
 
     @verb("viewer", "see memory", audit=False)
@@ -293,7 +293,7 @@ class MemoryVerbs(Verbs):
 
     @verb("viewer", "see memory", audit=False)
     async def get(self, scope: str, owner: str, key: str, *, namespace: str = "") -> Json:
-        """Return the value of a key. Raises `NothingRemembered`."""
+        """Return the value of a key. Raises `NoSuchMemory`."""
         value = await (await self._of(scope, owner, namespace)).get(key)
         if value is None:
             raise nothing_remembered(key)
@@ -304,7 +304,7 @@ class MemoryVerbs(Verbs):
         self, scope: str, owner: str, key: str, *, namespace: str = "", after: str | None = None, limit: int = 50
     ) -> HistoryPage:
         """Return a page of the values that a key has and had, see `history_page`. Writers that are executions which the
-        caller does not see are hidden. Raises `NothingRemembered`, `PositionInvalid`."""
+        caller does not see are hidden. Raises `NoSuchMemory`, `PositionInvalid`."""
 
         async def sees(execution: str) -> bool:
             return await sees_execution(self.app, self.caller, execution)
@@ -329,13 +329,13 @@ class MemoryVerbs(Verbs):
 
     @verb("operator", "run workflows", target=("key", "number", "scope", "owner", "namespace"))
     async def restore(self, scope: str, owner: str, key: str, number: int, *, namespace: str = "") -> Json:
-        """Restore a former value of a key, with its original expiry. Raises `NothingRemembered`."""
+        """Restore a former value of a key, with its original expiry. Raises `NoSuchMemory`."""
         memory = await self._of(scope, owner, namespace)
         return await memory.put_back(key, number, by=writer_for(self.caller))
 
     @verb("operator", "run workflows", target=("key", "scope", "owner", "namespace"))
     async def delete(self, scope: str, owner: str, key: str, *, namespace: str = "") -> None:
-        """Delete a value and its history. Raises `NothingRemembered`."""
+        """Delete a value and its history. Raises `NoSuchMemory`."""
         if not await (await self._of(scope, owner, namespace)).delete(key):
             raise nothing_remembered(key)
 

@@ -81,24 +81,24 @@ async def chat_workflows_page(
     page = await page_by(
         PLACES["name"], entries, after=after, limit=len(entries) if limit is None else limit, sees=can_be_talked_to
     )
-    found: list[ChatWorkflowView] = []
+    workflows: list[ChatWorkflowView] = []
     for entry in page.entries:
         properties = await _chat_properties(app, entry)
         assert properties is not None  # `can_be_talked_to` checked it.
-        found.append(cast("ChatWorkflowView", {**entry, **properties}))  # pyright keeps the replaced `description`.
-    return Page(found, page.next)
+        workflows.append(cast("ChatWorkflowView", {**entry, **properties}))  # pyright keeps the replaced `description`.
+    return Page(workflows, page.next)
 
 
 async def _chat_properties(app: AppContext, entry: WorkflowEntryView) -> ChatProperties | None:
     cached = app[SPOKEN]
     revision = f"{entry['id']}@{entry['revision']}"
     if revision not in cached:
-        how: ChatProperties | None = None
+        properties: ChatProperties | None = None
         with suppress(AuthorError, InputInvalid):
-            how = _spoken_to((await app[LIBRARY].saved(revision))[0])
+            properties = _spoken_to((await app[LIBRARY].saved(revision))[0])
         if len(cached) >= KNOWN_MAX:
             cached.clear()
-        cached[revision] = how
+        cached[revision] = properties
     return cached[revision]
 
 

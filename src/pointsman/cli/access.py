@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final, Literal, cast
 
@@ -13,8 +12,8 @@ from pointsman.auth.callers import ROLES, Role
 from pointsman.auth.keys import KeyView
 from pointsman.cli.app_opening import go, installation, loaded, session_at_prompt
 from pointsman.cli.options import json_option, not_empty, os_user, store_option
-from pointsman.cli.printing import print_json, say, shown
-from pointsman.cli.results import when
+from pointsman.cli.printing import print_json, read_hidden, say, shown
+from pointsman.cli.times import TIME_CHARS, distance, when
 
 if TYPE_CHECKING:
     from pointsman.auth.vault import SecretRuleView, SecretView
@@ -56,14 +55,14 @@ async def _add_key(store: str | None, name: str, role: Role, groups: tuple[str, 
 @store_option
 def list_keys(*, search: str, role: Role | None, as_json: bool, store: str | None) -> None:
     """List the names of all keys with their last use. The keys themselves are not shown."""
-    found = go(_list_keys(store, search, role))
+    views = go(_list_keys(store, search, role))
     if as_json:
-        print_json({"keys": found})
+        print_json({"keys": views})
         return
-    if not found:
+    if not views:
         click.echo("no matching keys" if search or role else "no keys", err=True)
-    for key in found:
-        used = when(key["usedAt"]) if key["usedAt"] else "never used"
+    for key in views:
+        used = f"used {distance(key['usedAt'])}" if key["usedAt"] else "never used"
         groups = ", ".join(map(shown, key["groups"]))
         click.echo(f"{shown(key['name']):24}  {key['role']!s:8}  {used:19}  {groups}".rstrip())
 
@@ -180,7 +179,7 @@ def set_(name: str, *, by: str, as_json: bool, store: str | None, **places: tupl
     that has a rule keeps it, unless options give another one. Without hosts and tools, documents cannot send it
     anywhere.
     """
-    value = _value()
+    value = read_hidden("Value")
     parts = cast("RuleParts", places if any(places.values()) else {})
     rule = go(_set(store, name, value, parts, by))
     if as_json:
@@ -221,15 +220,17 @@ def disallow(name: str, *, by: str, as_json: bool, store: str | None, **places: 
 @store_option
 def list_secrets(*, as_json: bool, store: str | None) -> None:
     """List the names of all secrets, their last changes, and their allowed destinations. Values are not shown."""
-    found = go(_list_secrets(store))
+    views = go(_list_secrets(store))
     if as_json:
-        print_json({"secrets": found})
+        print_json({"secrets": views})
         return
-    if not found:
+    if not views:
         click.echo("no secrets", err=True)
-    for one in found:
-        click.echo(f"{shown(one['name']):32}  {when(one['changedAt']):19}  {shown(one['changedBy'])}".rstrip())
-        for line in _lines(one):
+    for view in views:
+        click.echo(
+            f"{shown(view['name']):32}  {when(view['changedAt']):{TIME_CHARS}}  {shown(view['changedBy'])}".rstrip()
+        )
+        for line in _lines(view):
             click.echo(f"  {shown(line)}")
 
 
@@ -314,13 +315,3 @@ def _show_rule(name: str, rule: SecretRuleView, *, as_json: bool) -> None:
     say(f"changed {name}")
     for line in _lines(rule):
         say(f"  {line}")
-
-
-def _value() -> str:
-    """Read the value from a prompt, or from a pipe without the end of its last line."""
-    if sys.stdin.isatty():
-        return str(click.prompt("Value", hide_input=True, err=True))
-    try:
-        return sys.stdin.read().removesuffix("\n").removesuffix("\r")
-    except UnicodeDecodeError:
-        raise click.UsageError("the value on standard input is not UTF-8 text.") from None

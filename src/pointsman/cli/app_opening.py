@@ -18,13 +18,13 @@ from pointsman.auth.callers import Caller
 from pointsman.auth.verbs import target_text
 from pointsman.cli.error_boundary import output_mode
 from pointsman.cli.options import os_user
-from pointsman.definition.problems import did_you_mean
+from pointsman.definition.problems import WorkflowInvalid, did_you_mean
 from pointsman.errors import CallerError
 from pointsman.session import Session
 from pointsman.settings import Settings, load_settings
 from pointsman.values import JsonObject
 from pointsman.workflows.scripts import Script, parse_script, script_text
-from pointsman.workflows.sources import WorkflowInvalid, is_file_name
+from pointsman.workflows.sources import is_file_name
 
 T = TypeVar("T")
 
@@ -109,32 +109,32 @@ def file_or_id(reference: str, *, dialect: str | None = None) -> Workflow | str:
     return reference
 
 
-async def file_or_workflow(app: Pointsman, found: Workflow | str | None) -> Workflow | str:
+async def file_or_workflow(app: Pointsman, workflow: Workflow | str | None) -> Workflow | str:
     """Return the workflow, or for None the pipeline. Raises `ReferenceUnknown` if a workflow id does not exist."""
-    if found is None:
-        found = await session_at_prompt(app).workflows.pipeline()
-    if isinstance(found, str):
+    if workflow is None:
+        workflow = await session_at_prompt(app).workflows.pipeline()
+    if isinstance(workflow, str):
         ids = await session_at_prompt(app).workflows.ids()
-        if found.partition("@")[0] not in ids:
-            hint = did_you_mean(found.partition("@")[0], ids) or "`pointsman workflows list` lists them."
-            raise ReferenceUnknown(f"{found!r} is neither a file nor a saved workflow", hint=hint)
-    return found
+        if workflow.partition("@")[0] not in ids:
+            hint = did_you_mean(workflow.partition("@")[0], ids) or "`pointsman workflows list` lists them."
+            raise ReferenceUnknown(f"{workflow!r} is neither a file nor a saved workflow", hint=hint)
+    return workflow
 
 
-async def input_schema(app: Pointsman, found: Workflow | str) -> JsonObject | None:
+async def input_schema(session: Session, workflow: Workflow | str) -> JsonObject | None:
     """Return the input schema of a workflow; None if it has none or the document cannot be read."""
-    source = await session_at_prompt(app).workflows.source(found) if isinstance(found, str) else found
+    source = await session.workflows.source(workflow) if isinstance(workflow, str) else workflow
     return None if source.read.workflow is None else source.read.workflow.input_schema
 
 
 @asynccontextmanager
-async def reporting_problems_of(app: Pointsman, found: Workflow | str) -> AsyncGenerator[None, None]:
+async def reporting_problems_of(app: Pointsman, workflow: Workflow | str) -> AsyncGenerator[None, None]:
     """Report problems of a saved workflow, such as those of a draft, with its name and text, as for a file."""
     try:
         yield
     except WorkflowInvalid:
-        if isinstance(found, str):
-            report_problems_of(await session_at_prompt(app).workflows.source(found), found)
+        if isinstance(workflow, str):
+            report_problems_of(await session_at_prompt(app).workflows.source(workflow), workflow)
         raise
 
 
@@ -168,8 +168,8 @@ def on_signals(signals: Iterable[signal.Signals], stop: Callable[[], None]) -> G
     try:
         yield
     finally:
-        for one in heeded:
-            loop.remove_signal_handler(one)
+        for heeded_signal in heeded:
+            loop.remove_signal_handler(heeded_signal)
 
 
 @asynccontextmanager

@@ -21,7 +21,6 @@ import click
 from pointsman.app import Execution, Pointsman, Workflow
 from pointsman.auth.subjects import check_session, is_conversational
 from pointsman.cli.app_opening import file_or_id, file_or_workflow, installation, session_at_prompt
-from pointsman.cli.completion import complete_file_or_workflow
 from pointsman.cli.error_boundary import output_mode, print_error
 from pointsman.cli.options import (
     answer_of,
@@ -34,6 +33,7 @@ from pointsman.cli.options import (
     var_option,
 )
 from pointsman.cli.printing import escape_controls, say, shown
+from pointsman.cli.references import complete_file_or_workflow
 from pointsman.cli.results import code_of, outcome_lines, output_text, shown_lines, warn_scripted
 from pointsman.definition.model.workflow import WorkflowDefinition as Definition
 from pointsman.errors import CallerError, EngineBug, PointsmanError
@@ -119,13 +119,13 @@ def chat(
     crash interrupted. If the input is not a terminal, a turn that does not complete ends the command with its
     exit code.
     """
-    found = file_or_id(workflow)
+    source = file_or_id(workflow)
     app = installation(store, model=model, script=script, variables=variables)
     with asyncio.Runner() as runner:
         runner.run(app.__aenter__())
         try:
             talk = Talk(
-                app, runner, runner.run(file_or_workflow(app, found)), workflow, by=by, lenient=lenient, quiet=quiet
+                app, runner, runner.run(file_or_workflow(app, source)), workflow, by=by, lenient=lenient, quiet=quiet
             )
             return talk.talk(session, reopen=reopen)
         finally:
@@ -359,7 +359,7 @@ def print_message(message: Json) -> None:
 def options_of(gate: JsonObject) -> str:
     """Return the actions of a gate, separated by `|`."""
     options = cast("list[JsonObject]", gate["options"])
-    return "|".join(shown(one.get("value", one.get("action"))) for one in options) or "ACTION"
+    return "|".join(shown(option.get("value", option.get("action"))) for option in options) or "ACTION"
 
 
 @dataclass(slots=True)

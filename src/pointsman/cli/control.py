@@ -4,14 +4,12 @@ differently: retry, fork, move to another definition, replay."""
 from __future__ import annotations
 
 import json
-from datetime import datetime
 from typing import Final, Unpack
 
 import click
 
 from pointsman.app import Execution, Pointsman
 from pointsman.cli.app_opening import file_or_id, file_or_workflow, go, installation, session_at_prompt, stoppable
-from pointsman.cli.completion import complete_execution, complete_gate, complete_workflow
 from pointsman.cli.inspection import STATUSES
 from pointsman.cli.options import (
     Decorated,
@@ -25,8 +23,10 @@ from pointsman.cli.options import (
     store_option,
 )
 from pointsman.cli.printing import print_json, say, shown
+from pointsman.cli.references import complete_gate, complete_workflow, execution_argument, naming_executions
 from pointsman.cli.results import COLOURS, print_outcome
 from pointsman.cli.run import Driving, drive_from, driving_options, number_of
+from pointsman.cli.times import TIME, TIME_HELP
 from pointsman.executions.bulk import BulkResult, BulkSelection, Verb, bulk_result_view
 from pointsman.executions.fork_migrate_replay import DifferenceView, MigrationView, ReplayView, replay_view
 from pointsman.executions.lists import InboxEntry, inbox_page
@@ -53,7 +53,7 @@ def changing_options(command: Decorated) -> Decorated:
 
 
 @click.command()
-@click.argument("execution", shell_complete=complete_execution)
+@execution_argument
 @click.option("--at", type=int, metavar="SEQ", help="The last row that is copied (default: all).")
 @click.option("--to", metavar="FILE|ID@REV", help="Continue with another definition, if everything in progress fits.")
 @click.option("--session", metavar="ID", callback=not_empty, help="The conversation of the copy (default: none).")
@@ -95,7 +95,7 @@ def fork(
 
 
 @click.command()
-@click.argument("execution", shell_complete=complete_execution)
+@execution_argument
 @click.option("--from", "step", metavar="STEP", help="Run this step again, and all that follows, in a new execution.")
 @click.option(
     "--move", "to", metavar="FILE|ID@REV", help="Continue with a repaired definition, if everything in progress fits."
@@ -145,10 +145,10 @@ def retry(
 
 
 def _fields(text: str | None) -> JsonObject | None:
-    found = None if text is None else input_of(text, ())
-    if found is not None and not isinstance(found, dict):
+    fields = None if text is None else input_of(text, ())
+    if fields is not None and not isinstance(fields, dict):
         raise click.BadParameter("must be an object: the fields that change.", param_hint="--input")
-    return found
+    return fields
 
 
 def _edits(pairs: tuple[tuple[str, str], ...]) -> dict[str, Json]:
@@ -156,7 +156,7 @@ def _edits(pairs: tuple[tuple[str, str], ...]) -> dict[str, Json]:
 
 
 @click.command()
-@click.argument("execution", shell_complete=complete_execution)
+@execution_argument
 @click.option("--against", metavar="FILE|ID@REV", help="Decide with another definition, and compare.")
 @json_option
 @store_option
@@ -165,13 +165,13 @@ def replay(execution: str, *, against: str | None, as_json: bool, store: str | N
 
     Exit code 1: a row differs.
     """
-    found = go(_replay(store, execution, against))
+    view = go(_replay(store, execution, against))
     if as_json:
-        print_json(found)
+        print_json(view)
     else:
-        for line in replay_lines(found):
+        for line in replay_lines(view):
             click.echo(line)
-    return 0 if found["same"] else 1
+    return 0 if view["same"] else 1
 
 
 async def _replay(store: str | None, execution: str, against: str | None) -> ReplayView:
@@ -180,17 +180,17 @@ async def _replay(store: str | None, execution: str, against: str | None) -> Rep
         return replay_view(await session_at_prompt(app).executions.replay(execution, against=other))
 
 
-def replay_lines(found: ReplayView) -> list[str]:
+def replay_lines(view: ReplayView) -> list[str]:
     """Return the result of a replay as lines."""
-    lines = [_difference(one) for one in found["differences"]]
-    if found["withoutReport"]:
-        rows = ", ".join(map(str, found["withoutReport"]))
+    lines = [_difference(difference) for difference in view["differences"]]
+    if view["withoutReport"]:
+        rows = ", ".join(map(str, view["withoutReport"]))
         lines.append(f"note: row {rows} cannot be decided again: its report is not stored")
-    if found["same"]:
-        outcome = f"{click.style('OK', fg='green')}: {found['rows']} rows replayed identically"
+    if view["same"]:
+        outcome = f"{click.style('OK', fg='green')}: {view['rows']} rows replayed identically"
     else:
-        outcome = f"{click.style('different', fg='red')}: {found['rows']} rows replayed"
-    lines.append(f"{outcome}; status {found['status']}")
+        outcome = f"{click.style('different', fg='red')}: {view['rows']} rows replayed"
+    lines.append(f"{outcome}; status {view['status']}")
     return lines
 
 
@@ -204,7 +204,7 @@ def _value(value: Json) -> str:
 
 
 @click.command()
-@click.argument("execution", shell_complete=complete_execution)
+@execution_argument
 @click.option("--to", required=True, metavar="FILE|ID@REV", help="The new definition.")
 @click.option("--check", "check_only", is_flag=True, help="Only list the parts that do not fit.")
 @click.option("--by", default="", metavar="NAME", help="Your name; stored in the journal.")
@@ -215,13 +215,14 @@ def move(execution: str, *, to: str, check_only: bool, by: str, as_json: bool, s
 
     Nothing is changed unless everything in progress has a place in it. Exit code 1: something does not fit.
     """
-    found = go(_move(store, execution, to, check_only=check_only, by=by))
-    fits = found["fits"]
+    moved = go(_move(store, execution, to, check_only=check_only, by=by))
+    fits = moved["fits"]
     if as_json:
-        print_json(found)
+        print_json(moved)
         return 0 if fits else 1
-    for one in found["problems"]:
-        click.echo(f"{click.style('error', fg='red')} [{one['code']}] {shown(one['where'])}: {shown(one['message'])}")
+    for problem in moved["problems"]:
+        where, message = shown(problem["where"]), shown(problem["message"])
+        click.echo(f"{click.style('error', fg='red')} [{problem['code']}] {where}: {message}")
     if fits:
         click.echo(f"{execution} {'fits' if check_only else 'continues with'} {to}")
     return 0 if fits else 1
@@ -236,7 +237,7 @@ async def _move(store: str | None, execution: str, to: str, *, check_only: bool,
 
 
 @click.command()
-@click.argument("execution", shell_complete=complete_execution)
+@execution_argument
 @click.argument("node", shell_complete=complete_gate)
 @click.argument("to", metavar="PERSON")
 @click.option("--comment", default="", metavar="TEXT", help="Reason; stored in the journal.")
@@ -296,19 +297,19 @@ def inbox(
                 everyone=everyone, workflow=workflow, after=after, limit=limit, by=user, groups=groups
             )
 
-    found = go(look())
+    gates = go(look())
     if as_json:
-        print_json(json_of(inbox_page(found, limit)))
+        print_json(json_of(inbox_page(gates, limit)))
         return
-    if not found:
+    if not gates:
         click.echo("no open gates", err=True)
-    for one in found:
-        asks = one["inside"] or one["executionId"]  # several sub-workflows may have gates of the same name
-        click.echo(f"{asks}  {one['gateId']}  {shown(one['workflowId'])}  {shown(one['message'])}")
+    for gate in gates:
+        asks = gate["inside"] or gate["executionId"]  # several sub-workflows may have gates of the same name
+        click.echo(f"{asks}  {gate['gateId']}  {shown(gate['workflowId'])}  {shown(gate['message'])}")
 
 
 @click.command()
-@click.argument("execution", shell_complete=complete_execution)
+@execution_argument
 @click.option("--say", "messages", multiple=True, metavar="TEXT", help="Add a message to the conversation. Repeatable.")
 @click.option(
     "--set", "edits", type=Pair(), multiple=True, metavar="PATH=JSON", help="Set a value of the data. Repeatable."
@@ -340,7 +341,7 @@ def steer(
 
 
 @click.command()
-@click.argument("execution", shell_complete=complete_execution)
+@execution_argument
 @click.option("--by", default="", metavar="NAME", help="Your name; stored in the journal.")
 @json_option
 @store_option
@@ -361,7 +362,7 @@ async def _pause(store: str | None, execution: str, by: str) -> JsonObject:
 
 
 @click.command()
-@click.argument("execution", shell_complete=complete_execution)
+@execution_argument
 @click.option("--reason", default="", metavar="TEXT", help="Reason; stored in the journal.")
 @click.option("--by", default="", metavar="NAME", help="Your name; stored in the journal.")
 @click.option("--now", is_flag=True, help="Run no compensation, or no further one.")
@@ -402,12 +403,13 @@ VERBS: Final = ("cancel", "pause", "resume", "retry", "delete")
 )
 @click.option("--session", metavar="ID", help="Only executions of this conversation.")
 @click.option("--parent", metavar="EXEC", help="The sub-workflows of an execution, instead of whole executions.")
-@click.option("--since", type=click.DateTime(), help="Only executions started at this local time or later.")
-@click.option("--until", type=click.DateTime(), help="Only executions started before this local time.")
+@click.option("--since", type=TIME, help=f"Only executions started then or later: {TIME_HELP}.")
+@click.option("--until", type=TIME, help="Only executions started before.")
 @click.option("--by", default="", metavar="NAME", help="Your name; stored in the journals.")
 @click.option("--yes", is_flag=True, help="Apply the action. Without this option, matching executions are only listed.")
 @json_option
 @store_option
+@naming_executions("parent")
 def bulk(
     verb: Verb,
     *,
@@ -415,8 +417,8 @@ def bulk(
     statuses: tuple[str, ...],
     session: str | None,
     parent: str | None,
-    since: datetime | None,
-    until: datetime | None,
+    since: float | None,
+    until: float | None,
     by: str,
     yes: bool,
     as_json: bool,
@@ -431,16 +433,16 @@ def bulk(
         frozenset(statuses),
         session,
         parent,
-        since.timestamp() if since else None,
-        until.timestamp() if until else None,
+        since,
+        until,
     )
-    found = go(_bulk(store, verb, which, by, yes=yes))
-    refused = [one for one in found if one.status == "refused"]
+    outcomes = go(_bulk(store, verb, which, by, yes=yes))
+    refused = [outcome for outcome in outcomes if outcome.status == "refused"]
     if as_json:
-        results: list[Json] = [json_of(bulk_result_view(one)) for one in found]
-        print_json({"verb": verb, "done": yes, "count": len(found), "refused": len(refused), "executions": results})
+        results: list[Json] = [json_of(bulk_result_view(outcome)) for outcome in outcomes]
+        print_json({"verb": verb, "done": yes, "count": len(outcomes), "refused": len(refused), "executions": results})
     else:
-        for line in lines_of(found, verb, yes=yes):
+        for line in lines_of(outcomes, verb, yes=yes):
             click.echo(line)
     return 1 if refused else 0
 
@@ -451,11 +453,12 @@ async def _bulk(store: str | None, verb: Verb, which: BulkSelection, by: str, *,
         return await executions.bulk(verb, which, dry_run=not yes, by=by)
 
 
-def lines_of(found: list[BulkResult], verb: Verb, *, yes: bool) -> list[str]:
+def lines_of(results: list[BulkResult], verb: Verb, *, yes: bool) -> list[str]:
     """Return one line per execution, and a summary with the next step."""
     lines = [
-        f"{one.execution}  {click.style(one.status, fg=COLOURS.get(one.status, 'yellow'))}  {shown(one.error)}".rstrip()
-        for one in found
+        f"{result.execution}  {click.style(result.status, fg=COLOURS.get(result.status, 'yellow'))}"
+        f"  {shown(result.error)}".rstrip()
+        for result in results
     ]
-    noun = "execution" if len(found) == 1 else "executions"
-    return [*lines, f"{verb}: {len(found)} {noun}" + ("" if yes or not found else "; add --yes to do it")]
+    noun = "execution" if len(results) == 1 else "executions"
+    return [*lines, f"{verb}: {len(results)} {noun}" + ("" if yes or not results else "; add --yes to do it")]

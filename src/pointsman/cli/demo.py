@@ -14,11 +14,12 @@ import click
 from pointsman.app import Execution, Pointsman, Workflow
 from pointsman.cli.app_opening import go, session_at_prompt
 from pointsman.cli.inspection import account_lines, bar_lines
-from pointsman.cli.printing import escape_controls, shown
+from pointsman.cli.options import json_option, not_empty
+from pointsman.cli.printing import escape_controls, print_json, shown
 from pointsman.cli.progress import watched
 from pointsman.cli.results import CODES, outcome_lines, output_text
 from pointsman.executions.opening import drive
-from pointsman.settings import Settings, data_directory, make_data_directory
+from pointsman.settings import Settings, data_directory, make_data_directory, masked_address
 from pointsman.values import Json, JsonObject, json_of
 from pointsman.workflows.builtin import examples_directory
 from pointsman.workflows.scripts import load_script, slowed
@@ -81,17 +82,32 @@ Next:
 
 
 @click.command()
-def demo() -> int:
+@click.option(
+    "--store",
+    envvar="POINTSMAN_STORE",
+    metavar="URL",
+    callback=not_empty,
+    help="Address of the store (default: POINTSMAN_STORE, else demo.db in the data directory).",
+)
+@json_option
+def demo(*, store: str | None, as_json: bool) -> int:
     """Run two example workflows offline, in a few seconds: progress, document, timeline, usage of each agent."""
-    folder, store = examples_directory(), f"sqlite:///{data_directory() / 'demo.db'}"
-    make_data_directory()
+    folder = examples_directory()
+    if store is None:
+        make_data_directory()
+        store = f"sqlite:///{data_directory() / 'demo.db'}"
     settings = Settings(store=store, delays=False)
-    played = [go(_play(scene, folder, settings)) for scene in SCENES]
+    played = [go(_play(scene, folder, settings, as_json=as_json)) for scene in SCENES]
+    if as_json:
+        print_json({"store": masked_address(store), "executions": [view for view, _ in played]})
+        return max(code for _, code in played)
     links = "\n".join(
-        f"  http://{settings.server.host}:{settings.server.port}/executions/{execution}" for execution, _ in played
+        f"  http://{settings.server.host}:{settings.server.port}/executions/{view['executionId']}" for view, _ in played
     )
     click.echo()
-    click.echo(AFTERWARDS.format(program=_program(), folder=_shortest(folder), store=quote(store), links=links))
+    click.echo(
+        AFTERWARDS.format(program=_program(), folder=_shortest(folder), store=quote(masked_address(store)), links=links)
+    )
     return max(code for _, code in played)
 
 
@@ -106,16 +122,17 @@ def _program() -> str:
     program = Path(sys.argv[0]).absolute()
     if program.stem != "pointsman":
         return f"{quote(_shortest(Path(sys.executable)))} -m pointsman"
-    found = which(program.name)
-    return program.name if found and Path(found).absolute() == program else quote(_shortest(program))
+    path = which(program.name)
+    return program.name if path and Path(path).absolute() == program else quote(_shortest(program))
 
 
-async def _play(scene: Scene, folder: Path, settings: Settings) -> tuple[str, int]:
-    """Run a scene and print it; return the execution's id and exit code. Also saves the workflow for viewing."""
-    click.echo()
-    click.echo(click.style(f"━━ {scene.title}", bold=True))
-    click.echo(f"   {scene.says}")
-    click.echo()
+async def _play(scene: Scene, folder: Path, settings: Settings, *, as_json: bool) -> tuple[JsonObject, int]:
+    """Run a scene and print it; return the execution and its exit code. Also saves the workflow for viewing."""
+    if not as_json:
+        click.echo()
+        click.echo(click.style(f"━━ {scene.title}", bold=True))
+        click.echo(f"   {scene.says}")
+        click.echo()
     source = Workflow.load(folder / scene.file)
     script = load_script(folder / scene.script)
     if sys.stderr.isatty():
@@ -123,23 +140,24 @@ async def _play(scene: Scene, folder: Path, settings: Settings) -> tuple[str, in
     async with Pointsman(settings=settings, model="scripted", script=script) as app:
         session = session_at_prompt(app)
         await session.workflows.save(source, author="demo", draft=True)
-        with watched(app, quiet=False) as board:
+        with watched(app, quiet=as_json) as display:
             execution: Execution = await session.executions.run(source, scene.input)
-            board.names.update(execution.names)
+            display.names.update(execution.names)
             await drive(execution)
         view = json_of(await execution.view())
         lanes = await session.executions.timeline(execution.id)
-    _print_document(view["output"], scene.document)
-    click.echo()
-    for line in (
-        *bar_lines(lanes),
-        "",
-        *account_lines(lanes),
-        "",
-        *outcome_lines(view, stopped=False, store=None, lasting=True),
-    ):
-        click.echo(line)
-    return execution.id, CODES.get(str(view["status"]), 1)
+    if not as_json:
+        _print_document(view["output"], scene.document)
+        click.echo()
+        for line in (
+            *bar_lines(lanes),
+            "",
+            *account_lines(lanes),
+            "",
+            *outcome_lines(view, stopped=False, store=None, lasting=True),
+        ):
+            click.echo(line)
+    return view, CODES.get(str(view["status"]), 1)
 
 
 def _print_document(output: Json, name: str) -> None:

@@ -21,7 +21,6 @@ from pointsman.cli.app_opening import (
     report_problems_of,
     session_at_prompt,
 )
-from pointsman.cli.completion import complete_file_or_workflow
 from pointsman.cli.options import (
     Decorated,
     dialect_option,
@@ -32,8 +31,9 @@ from pointsman.cli.options import (
     var_option,
 )
 from pointsman.cli.printing import escape_controls, print_json, problem_lines
+from pointsman.cli.references import complete_file_or_workflow
 from pointsman.definition.problems import Problem, error
-from pointsman.values import json_of
+from pointsman.values import Json, json_of
 from pointsman.workflows.checking import CheckedSource
 from pointsman.workflows.conversion import TARGETS, converted
 from pointsman.workflows.library import tools_in
@@ -85,11 +85,11 @@ async def _checked(
 ) -> list[tuple[CheckedSource, str, int]]:
     """Return problems, text and exit code of each document. Opens the store only for saved workflows, and for
     workflows that call others."""
-    found = [_read(file, dialect=dialect) for file in files]
-    needed = any(isinstance(one, str) or (isinstance(one, Workflow) and bool(one.calls)) for one in found)
+    sources = [_read(file, dialect=dialect) for file in files]
+    needed = any(isinstance(source, str) or (isinstance(source, Workflow) and bool(source.calls)) for source in sources)
     async with app if needed else nullcontext():
         try:
-            return [await _checked_one(app, one, lenient=lenient) for one in found]
+            return [await _checked_one(app, source, lenient=lenient) for source in sources]
         finally:
             await app.tools.close()
 
@@ -102,12 +102,12 @@ def _read(file: str, *, dialect: str | None) -> Workflow | str | FileUnreadable:
 
 
 async def _checked_one(
-    app: Pointsman, found: Workflow | str | FileUnreadable, *, lenient: bool
+    app: Pointsman, document: Workflow | str | FileUnreadable, *, lenient: bool
 ) -> tuple[CheckedSource, str, int]:
     try:
-        if isinstance(found, FileUnreadable):
-            raise found
-        source = found if isinstance(found, Workflow) else await _saved(app, found)
+        if isinstance(document, FileUnreadable):
+            raise document
+        source = document if isinstance(document, Workflow) else await _saved(app, document)
     except (FileUnreadable, ReferenceUnknown, UnknownWorkflow) as why:
         problem = error(why.code, "", str(why), hint=why.hint)
         return CheckedSource((problem,), None, None), "", UNREADABLE
@@ -156,18 +156,34 @@ def _summary(result: CheckedSource) -> str:
 )
 @click.option("--yaml", "as_yaml", is_flag=True, help="YAML instead of JSON.")
 @dialect_option
+@json_option
 @store_option
-def convert(file: str, *, target: str, out: Path | None, as_yaml: bool, dialect: str | None, store: str | None) -> int:
+def convert(
+    file: str,
+    *,
+    target: str,
+    out: Path | None,
+    as_yaml: bool,
+    dialect: str | None,
+    as_json: bool,
+    store: str | None,
+) -> int:
     """Write a workflow in another dialect (native, rows, graph, steps, plan), or draw it (mermaid, bpmn).
 
     Losses are listed on standard error, with their places.
     """
-    found = file_or_id(file, dialect=dialect)
-    source = found if isinstance(found, Workflow) else go(_opened(installation(store), found))
+    document = file_or_id(file, dialect=dialect)
+    source = document if isinstance(document, Workflow) else go(_opened(installation(store), document))
     made = converted(source, target, as_yaml=as_yaml)
     _print_losses(made.losses, file=file, text=source.document.text)
+    if as_json:
+        losses: list[Json] = [json_of(loss.to_json()) for loss in made.losses]
+        print_json(
+            {"to": target, "text": None if out else made.text, "file": str(out) if out else None, "losses": losses}
+        )
     if out is None:
-        click.echo(made.text)
+        if not as_json:
+            click.echo(made.text)
         return CLEAN
     try:
         out.write_text(made.text + "\n", encoding="utf-8", errors="backslashreplace")

@@ -20,15 +20,19 @@ class CommandLocation(NamedTuple):
 
 COMMANDS: Final[dict[str, CommandLocation]] = {
     "demo": CommandLocation("demo", "demo", "Run example workflows offline, in a few seconds."),
+    "init": CommandLocation("init", "init", "Write a starter project: workflow, test, tools, settings."),
     "check": CommandLocation("documents", "check", "List all problems of workflow files, with their places."),
     "run": CommandLocation("run", "run", "Run a workflow to its end, or to a gate without an answer."),
     "chat": CommandLocation("chat", "chat", "Chat with a conversational workflow, turn by turn."),
     "test": CommandLocation("testing", "test", "Run workflow tests: files that end in .test.yaml."),
+    "eval": CommandLocation("evaluations", "evaluate", "Run a workflow over a dataset, and score its outputs."),
+    "datasets": CommandLocation("evaluations", "datasets", "Datasets of evaluations: list, save, show, delete."),
     "list": CommandLocation("inspection", "list_", "List executions, newest first."),
     "show": CommandLocation("inspection", "show", "Show the state of an execution."),
     "events": CommandLocation("inspection", "events", "Print the journal of an execution."),
+    "logs": CommandLocation("inspection", "logs", "Print what happened in an execution, line by line."),
     "timeline": CommandLocation("inspection", "timeline", "Show the times of all steps, as bars."),
-    "usage": CommandLocation("usage", "usage", "Show tokens, cost and time by workflow, node, model, key or day."),
+    "usage": CommandLocation("installation", "usage", "Show tokens, cost and time by workflow, node, model or day."),
     "records": CommandLocation("inspection", "records", "List the records of a session: plans, documents, actions …"),
     "answer": CommandLocation("run", "answer", "Answer a gate, and continue the execution."),
     "steer": CommandLocation("control", "steer", "Change data or jump to a node in a running execution."),
@@ -56,7 +60,9 @@ COMMANDS: Final[dict[str, CommandLocation]] = {
         "access", "secrets", "Secrets of the store: init, set, allow, disallow, list, delete, rotate."
     ),
     "audit": CommandLocation("access", "audit", "Print the audit log: changes, callers and results."),
-    "notifications": CommandLocation("triggers", "notifications", "Notices to external addresses: list, retry."),
+    "notifications": CommandLocation(
+        "triggers", "notifications", "Notices to external addresses: list, retry, revoke links."
+    ),
     "pause": CommandLocation("control", "pause", "Pause an execution: start no further step."),
     "cancel": CommandLocation("control", "cancel", "Cancel an execution permanently."),
     "delete": CommandLocation("storage", "delete", "Delete executions or a conversation permanently."),
@@ -69,13 +75,16 @@ COMMANDS: Final[dict[str, CommandLocation]] = {
     "memory": CommandLocation("memory", "memory", "Memory: list, get, set, append, delete, search, history."),
     "convert": CommandLocation("documents", "convert", "Write a workflow in another dialect, or draw it."),
     "workflows": CommandLocation("library", "workflows", "Saved workflows: list, save, get, delete, diff, versions."),
+    "templates": CommandLocation("templates", "templates", "Templates: list, show, try, use."),
     "schema": CommandLocation("documents", "schema", "Print the JSON Schema of the native format."),
     "tools": CommandLocation("installation", "tools", "List the tools that workflows can use here."),
-    "models": CommandLocation("installation", "models", "List the models that workflows can use here."),
+    "models": CommandLocation(
+        "installation", "models", "Models that workflows can use here: list, connect, disconnect, default."
+    ),
     "settings": CommandLocation("installation", "settings", "Show the effective settings with their sources."),
     "verify": CommandLocation("installation", "verify", "Check the store for damage."),
     "doctor": CommandLocation("installation", "doctor", "Diagnose this installation."),
-    "completion": CommandLocation("completion", "completion", "Print the completion script of a shell."),
+    "completion": CommandLocation("references", "completion", "Print the completion script of a shell."),
 }
 
 ALIASES: Final = {"keep": "worker"}
@@ -130,18 +139,33 @@ def root() -> None:
 
 EXAMPLES: Final[dict[str, tuple[str, ...]]] = {
     "demo": ("pointsman demo",),
+    "init": ("pointsman init letters",),
     "check": ("pointsman check flow.yaml", "pointsman check *.yaml --json", "pointsman check builtin:agentforge"),
     "run": (
         "pointsman run flow.yaml -i goal=ships",
         "pointsman run letter --input @order.json --model openai:gpt-5-mini",
         "pointsman run flow.yaml -i goal=ships --answer review=approve --json",
+        "pointsman run flow.yaml -i goal=ships --watch",
         """pointsman run --command "Write a proposal, send to ann@example.org\"""",
     ),
     "chat": ("pointsman chat desk.yaml --session ann",),
     "test": ("pointsman test examples",),
+    "eval": (
+        "pointsman eval triage-support --data cases.csv --match kind --min kind=0.9",
+        """pointsman eval letter --data letters --score "short=len(output.text) < 400" --judge "tone=It is polite." """,
+    ),
+    "datasets save": ("pointsman datasets save tickets triage-support cases.jsonl --match kind",),
+    "datasets list": ("pointsman datasets list",),
+    "datasets show": ("pointsman datasets show tickets",),
+    "datasets delete": ("pointsman datasets delete tickets",),
+    "templates list": ("pointsman templates list --tag people",),
+    "templates show": ("pointsman templates show triage-support > triage.yaml",),
+    "templates try": ("pointsman templates try triage-support",),
+    "templates use": ("pointsman templates use triage-support --as support",),
     "list": ("pointsman list --status waiting --workflow letter",),
-    "show": ("pointsman show exec-1", "pointsman show exec-1 --json"),
+    "show": ("pointsman show last", "pointsman show exec-1 --json"),
     "events": ("pointsman events exec-1 --follow", "pointsman events exec-1 --jsonl --after 12"),
+    "logs": ("pointsman logs last --follow", "pointsman logs exec-1 --jsonl"),
     "timeline": ("pointsman timeline exec-1",),
     "records": ("pointsman records ses_0badcafe", "pointsman records ses_0badcafe --json"),
     "answer": (
@@ -190,6 +214,7 @@ EXAMPLES: Final[dict[str, tuple[str, ...]]] = {
     "secrets rotate": ("pointsman secrets rotate --new-key",),
     "notifications list": ("pointsman notifications list",),
     "notifications retry": ("pointsman notifications retry NOTICE",),
+    "notifications revoke-links": ("pointsman notifications revoke-links",),
     "pause": ("pointsman pause exec-1 --by ann",),
     "cancel": ('pointsman cancel exec-1 --reason "no longer needed"',),
     "delete": ("pointsman delete exec-1 exec-2", "pointsman delete --session ann"),
@@ -230,6 +255,12 @@ EXAMPLES: Final[dict[str, tuple[str, ...]]] = {
     "tools": ("pointsman tools --script script.yaml",),
     "tools import": ("pointsman tools import https://api.example.org/openapi.json --out shop.toml",),
     "models": ("pointsman models --keys", "pointsman models --ping --model openai:gpt-5-mini"),
+    "models connect": (
+        "pointsman models connect openai --default",
+        "pointsman models connect openai-compatible --name gateway --base-url https://llm.example.com/v1 --model m",
+    ),
+    "models disconnect": ("pointsman models disconnect openai",),
+    "models default": ("pointsman models default openai:gpt-5-mini",),
     "settings": ("pointsman settings",),
     "usage": ("pointsman usage --by model --since 2026-11-01",),
     "verify": ("pointsman verify --store sqlite:///flows.db",),

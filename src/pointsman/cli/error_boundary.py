@@ -65,6 +65,8 @@ class OutputMode:
     """Whether the document cannot be read at all."""
     tool_modules: tuple[str, ...] = ()
     """Modules of tools that the command names."""
+    arguments: tuple[str, ...] = ()
+    """Arguments of the command line, without `--debug`."""
 
 
 def output_mode() -> OutputMode:
@@ -77,8 +79,8 @@ def output_mode() -> OutputMode:
 def run_guarded(arguments: Sequence[str]) -> int:
     """Run a command and return its exit code."""
     _survive_odd_terminals()
-    mode = OutputMode()
     arguments = _debugging(arguments)
+    mode = OutputMode(arguments=tuple(arguments))
     with (
         repeating_interrupts(),
         apart_from_tools(),

@@ -1,19 +1,21 @@
-"""Read-only commands for executions: list, show, events, timeline, records."""
+"""Read-only commands for executions: list, show, events, logs, timeline, records."""
 
 from __future__ import annotations
 
 import shutil
-from typing import Final, Unpack, cast
+from collections.abc import Iterator
+from typing import Final, Literal, NamedTuple, TypeAlias, Unpack, cast
 
 import click
 
 from pointsman.chat.conversations import SESSIONS
 from pointsman.cli.app_opening import go, installation, session_at_prompt
-from pointsman.cli.completion import complete_execution, complete_workflow
 from pointsman.cli.error_boundary import is_debugging
 from pointsman.cli.options import json_option, store_option
 from pointsman.cli.printing import escape_controls, message_lines, print_json, print_line, shown
-from pointsman.cli.results import COLOURS, cost_text, outcome_lines, output_text, when
+from pointsman.cli.references import complete_workflow, execution_argument
+from pointsman.cli.results import COLOURS, cost_text, outcome_lines, output_text
+from pointsman.cli.times import TIME, TIME_HELP, distance, when, when_and_distance
 from pointsman.executions.lists import ExecutionEntry
 from pointsman.executions.public_events import DIALECTS, Dialect, view_in
 from pointsman.executions.timeline import NodeUsageView, SpanView, TimelineView
@@ -50,6 +52,8 @@ words_option: Final = click.option(
 @click.option("--session", metavar="ID", help="Only executions of this conversation.")
 @click.option("--search", metavar="WORDS", help="Only executions with all these words in input, output or error.")
 @click.option("--trials", is_flag=True, help="Include partial runs.")
+@click.option("--since", type=TIME, help=f"Only executions started then or later: {TIME_HELP}.")
+@click.option("--until", type=TIME, help="Only executions started before.")
 @click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="Maximum number of entries.")
 @json_option
 @store_option
@@ -60,24 +64,36 @@ def list_(
     session: str | None,
     search: str | None,
     trials: bool,
+    since: float | None,
+    until: float | None,
     limit: int,
     as_json: bool,
     store: str | None,
 ) -> None:
-    """List executions, newest first."""
-    found = go(_list(store, search, statuses=statuses, workflow=workflow, session=session, trials=trials, limit=limit))
+    """List executions, newest first. Times are local, with their offset from UTC."""
+    filters: ExecutionFilters = {
+        "statuses": statuses,
+        "workflow": workflow,
+        "session": session,
+        "trials": trials,
+        "since": since,
+        "until": until,
+        "limit": limit,
+    }
+    page = go(_list(store, search, **filters))
     if as_json:
-        print_json({"executions": [*map(json_of, found)]})
+        print_json({"executions": [*map(json_of, page)]})
         return
-    if not found:
+    if not page:
         click.echo("no executions", err=True)
-    for one in found:
-        status = one["status"]
+    for entry in page:
+        status = entry["status"]
         styled = click.style(f"{status:11}", fg=COLOURS.get(status, "yellow"))
-        inside = "  sub-workflow" if one["parent"] else ""
-        inside += "  scripted" if one["scripted"] else ""
-        inside += "".join(f"  for {shown(reason)}" for reason in one["waitingFor"])
-        click.echo(f"{one['executionId']}  {styled}  {when(one['startedAt'])}  {shown(one['workflowId'])}{inside}")
+        inside = "  sub-workflow" if entry["parent"] else ""
+        inside += "  scripted" if entry["scripted"] else ""
+        inside += "".join(f"  for {shown(reason)}" for reason in entry["waitingFor"])
+        started = f"{when(entry['startedAt'])}  {distance(entry['startedAt']):10}"
+        click.echo(f"{entry['executionId']}  {styled}  {started}  {shown(entry['workflowId'])}{inside}")
 
 
 async def _list(store: str | None, search: str | None, **filters: Unpack[ExecutionFilters]) -> list[ExecutionEntry]:
@@ -89,7 +105,7 @@ async def _list(store: str | None, search: str | None, **filters: Unpack[Executi
 
 
 @click.command()
-@click.argument("execution", shell_complete=complete_execution)
+@execution_argument
 @words_option
 @json_option
 @store_option
@@ -107,12 +123,12 @@ def show(execution: str, *, words: Dialect | None, as_json: bool, store: str | N
         return
     path = cast("list[str]", view["path"])
     name = " ".join(str(view[key]) for key in ("workflowId", "version") if view[key])
-    click.echo(f"{shown(name)}, started {when(view['startedAt'])}{_by_trigger(view)}")
+    click.echo(f"{shown(name)}, started {when_and_distance(view['startedAt'])}{_by_trigger(view)}")
     click.echo(f"path: {shown(' → '.join(path), chars_max=1000) or 'no step is finished'}")
     for name, value in cast(JsonObject, view["state"]).items():
         click.echo(f"  {shown(name)}: {shown(value, chars_max=200)}")
-    for one in cast("list[JsonObject]", view["artifacts"]):
-        click.echo(f"file      {shown(one['path'])}  {one['bytes']} bytes")
+    for artifact in cast("list[JsonObject]", view["artifacts"]):
+        click.echo(f"file      {shown(artifact['path'])}  {artifact['bytes']} bytes")
     for one in cast("list[JsonObject]", view["progress"]):
         click.echo("\n".join(message_lines(str(one["message"]))))
     for answer in cast("list[JsonObject]", view["answers"]):
@@ -143,7 +159,7 @@ def _answer(answer: JsonObject) -> list[str]:
     changes = cast("list[JsonObject]", answer["changes"])
     return [
         f"{shown(answer['nodeId'])}: {shown(text)} ({shown(author)}, {when(answer['at'])})",
-        *(f"  {shown(one['path'])}: {shown(one['before'])} → {shown(one['after'])}" for one in changes),
+        *(f"  {shown(change['path'])}: {shown(change['before'])} → {shown(change['after'])}" for change in changes),
     ]
 
 
@@ -153,7 +169,7 @@ async def _view(store: str | None, execution: str) -> JsonObject:
 
 
 @click.command()
-@click.argument("execution", shell_complete=complete_execution)
+@execution_argument
 @click.option("--jsonl", is_flag=True, help="One JSON object per line.")
 @click.option("--follow", is_flag=True, help="Wait for more events until the execution ends or waits.")
 @click.option("--after", type=click.IntRange(0), default=0, metavar="SEQ", help="Only rows after this one.")
@@ -177,8 +193,8 @@ def events(
     if as_json and jsonl:
         raise click.UsageError("--json and --jsonl exclude each other")
     if as_json:
-        found = go(_gathered(store, execution, after=after, follow=follow, words=words))
-        print_json({"events": cast("list[Json]", found)})
+        gathered = go(_gathered(store, execution, after=after, follow=follow, words=words))
+        print_json({"events": cast("list[Json]", gathered)})
         return
     go(_events(store, execution, after=after, follow=follow, jsonl=jsonl, words=words))
 
@@ -212,16 +228,16 @@ HEAD: Final = frozenset({"seq", "n", "at", "kind", "step", "node", "scope"})
 
 
 @click.command()
-@click.argument("execution", shell_complete=complete_execution)
+@execution_argument
 @json_option
 @store_option
 def timeline(execution: str, *, as_json: bool, store: str | None) -> None:
     """Show all steps as bars: work, waits, retries, one lane per node and branch; and the usage of each node."""
-    found = go(_timeline(store, execution))
+    view = go(_timeline(store, execution))
     if as_json:
-        print_json(found)
+        print_json(view)
         return
-    for line in (*bar_lines(found), "", *account_lines(found)):
+    for line in (*bar_lines(view), "", *account_lines(view)):
         click.echo(line)
 
 
@@ -276,7 +292,7 @@ def _lanes(spans: list[SpanView]) -> dict[Lane, list[SpanView]]:
 
 def _label(lane: list[SpanView]) -> str:
     scope = cast("list[JsonObject]", lane[0]["scope"])
-    inside = "".join(f"{one['parallel']}[{one['branch']}] " for one in scope)
+    inside = "".join(f"{level['parallel']}[{level['branch']}] " for level in scope)
     return shown("  " * len(scope) + inside + lane[0]["name"])
 
 
@@ -344,13 +360,13 @@ RECORD_HEAD = ("session_id", "execution_id", "node", "created_at")
 @store_option
 def records(session: str, *, as_json: bool, store: str | None) -> None:
     """List the records of a session: its executions, and their writes by collection, oldest first."""
-    found = go(_records(store, session))
+    view = go(_records(store, session))
     if as_json:
-        print_json(found)
+        print_json(view)
         return
-    for name in (SESSIONS, *sorted(set(found) - {SESSIONS, "session_id"})):
+    for name in (SESSIONS, *sorted(set(view) - {SESSIONS, "session_id"})):
         click.echo(click.style(name, bold=True))
-        for one in cast("list[JsonObject]", found[name]):
+        for one in cast("list[JsonObject]", view[name]):
             click.echo(f"  {one['created_at']}  {shown(one.get('node') or one['execution_id']):14}  {_record(one)}")
 
 
@@ -368,3 +384,145 @@ def _record(record: JsonObject) -> str:
 async def _records(store: str | None, session: str) -> JsonObject:
     async with installation(store) as app:
         return json_of(await session_at_prompt(app).conversations.records(session))
+
+
+LogLevel: TypeAlias = Literal["info", "warning", "error"]
+LEVEL_COLOURS: Final[dict[LogLevel, str | None]] = {"info": None, "warning": "yellow", "error": "red"}
+
+
+class LogLine(NamedTuple):
+    """One line of the log of an execution."""
+
+    seq: int
+    """The row of the journal."""
+    at: float
+    level: LogLevel
+    node: str
+    """Empty: the execution as a whole."""
+    message: str
+
+    def to_json(self) -> JsonObject:
+        return {
+            "seq": self.seq,
+            "at": self.at,
+            "level": self.level,
+            "nodeId": self.node or None,
+            "message": self.message,
+        }
+
+
+@click.command()
+@execution_argument
+@click.option("--follow", "-f", is_flag=True, help="Wait for more lines until the execution ends or waits.")
+@click.option("--jsonl", is_flag=True, help="One JSON object per line.")
+@json_option
+@store_option
+def logs(execution: str, *, follow: bool, jsonl: bool, as_json: bool, store: str | None) -> None:
+    """Print what happened in an execution: steps, messages, printed output of tools, warnings, errors, answers.
+
+    `events` prints the whole journal, `timeline` the durations.
+    """
+    if as_json and jsonl:
+        raise click.UsageError("--json and --jsonl exclude each other")
+    lines = go(_logs(store, execution, follow=follow, mode="json" if as_json else "jsonl" if jsonl else "text"))
+    if as_json:
+        print_json({"lines": [*lines]})
+
+
+async def _logs(
+    store: str | None, execution: str, *, follow: bool, mode: Literal["json", "jsonl", "text"]
+) -> list[JsonObject]:
+    """Print each line as it arrives; with `json`, return all of them instead."""
+    lines: list[JsonObject] = []
+    async with installation(store) as app:
+        executions = session_at_prompt(app).executions
+        async for event in await executions.follow(execution, after=0, follow=follow, words=None):
+            for line in log_lines(event):
+                if mode == "json":
+                    lines.append(line.to_json())
+                elif mode == "jsonl":
+                    print_line(line.to_json())
+                else:
+                    _print(line)
+    return lines
+
+
+def _print(line: LogLine) -> None:
+    level = click.style(f"{line.level:7}", fg=LEVEL_COLOURS[line.level])
+    node = f"{shown(line.node)}: " if line.node else ""
+    click.echo(f"{click.style(when(line.at), dim=True)}  {level}  {node}{shown(line.message)}")
+
+
+def log_lines(event: JsonObject) -> Iterator[LogLine]:
+    """Yield the lines for one event of a journal; most kinds of events have none."""
+    message = _message(event)
+    texts: list[tuple[LogLevel, str]] = []
+    texts.extend(("info", f"printed: {text}") for text in str(event.get("printed") or "").splitlines())
+    if message is not None:
+        texts.extend((message[0], text) for text in message[1].splitlines())
+    node = str(event.get("node", ""))
+    for level, text in texts:
+        yield LogLine(cast(int, event["seq"]), cast(float, event["at"]), level, node, text)
+
+
+def _message(event: JsonObject) -> tuple[LogLevel, str] | None:
+    """Return the level and the text of an event that people want to see."""
+    match event["kind"]:
+        case "step_failed":
+            level: LogLevel = "error" if event.get("final", True) else "warning"
+            return level, f"attempt {event['attempt']} failed: {_failure(event)}"
+        case "leaving_failed":
+            return "error", _failure(event)
+        case "failed":
+            return "error", f"the execution failed: {_failure(event)}"
+        case "warned" | "limit_hit" | "interrupted":
+            return "warning", str(event["message"])
+        case "emitted" if event["name"] == "progress":
+            return "info", shown(event.get("data"))
+        case "gate_opened":
+            return "info", f"waits for a person: {event['message']}"
+        case "gate_closed":
+            author = "the timeout" if event.get("cause") == "timeout" else event.get("by") or "anonymous"
+            comment = f": {event['comment']}" if event.get("comment") else ""
+            return "info", f"{author} answered {event['action']}{comment}"
+        case "gate_voted":
+            return "info", f"{event['by']} voted {event['action']}"
+        case kind:
+            text = _SIMPLE.get(str(kind))
+            return None if text is None else ("info", text.format_map(_Fields(event)))
+
+
+class _Fields(dict[str, Json]):
+    """Members of an event for a text; absent ones are empty."""
+
+    def __missing__(self, key: str) -> str:
+        return ""
+
+
+_SIMPLE: Final = {
+    "started": "the execution of {workflow} started",
+    "admitted": "the concurrency limit admits the execution",
+    "step_started": "started",
+    "attempt_started": "attempt {attempt} ({reason})",
+    "step_succeeded": "completed",
+    "step_cancelled": "cancelled",
+    "event_awaited": "waits for the event {name}",
+    "event_taken": "received its event",
+    "worker_awaited": "{message}",
+    "loop_round": "round {round}",
+    "paused": "the execution was paused",
+    "resumed": "the execution was resumed",
+    "retried": "the execution is retried",
+    "forked": "the execution was forked",
+    "moved": "the execution continues with another definition",
+    "steered": "a person changed the data",
+    "compensation_began": "compensation begins",
+    "cancelled": "the execution was cancelled {reason}",
+    "completed": "the execution completed",
+}
+"""Kind of an event -> text, with members of the event."""
+
+
+def _failure(event: JsonObject) -> str:
+    failure = cast(JsonObject, event["failure"])
+    return f"[{failure['code']}] {failure['message']}"

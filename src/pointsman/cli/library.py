@@ -12,7 +12,6 @@ from pointsman.auth.sharing import AUDIENCES, Audience, Sharing, sharing_view
 from pointsman.authoring.operations import read_operations
 from pointsman.authoring.verbs import DesignedWorkflow, EditedWorkflow, RestoredRevision
 from pointsman.cli.app_opening import document, go, installation, session_at_prompt
-from pointsman.cli.completion import complete_workflow
 from pointsman.cli.options import (
     dialect_option,
     json_option,
@@ -24,7 +23,9 @@ from pointsman.cli.options import (
     var_option,
 )
 from pointsman.cli.printing import print_deleted, print_json, say, shown
-from pointsman.cli.results import warn_scripted, when
+from pointsman.cli.references import complete_workflow
+from pointsman.cli.results import warn_scripted
+from pointsman.cli.times import TIME_CHARS, when
 from pointsman.values import Json, JsonObject
 from pointsman.workflows.revisions import SavedRevision, WorkflowEntryView
 
@@ -47,8 +48,8 @@ def workflows() -> None:
 @store_option
 def list_(*, include_disabled: bool, only_saved: bool, as_json: bool, store: str | None) -> None:
     """List the latest revision of each saved workflow, then the built-in ones."""
-    found = _entries(store, None, include_disabled=include_disabled, built_in=False if only_saved else None)
-    _print_entries(go(found), as_json=as_json)
+    entries = _entries(store, None, include_disabled=include_disabled, built_in=False if only_saved else None)
+    _print_entries(go(entries), as_json=as_json)
 
 
 @workflows.command()
@@ -76,11 +77,11 @@ def _print_entries(entries: list[WorkflowEntryView], *, as_json: bool) -> None:
         return
     if not entries:
         click.echo("no saved workflows", err=True)
-    for one in entries:
-        version = f"  {one['version']}" if one["version"] else ""
-        head = one["id"] if one["builtIn"] else f"{one['id']}@{one['revision']}"
-        saved = f"{'built in':{len(when(0))}}" if one["builtIn"] else when(one["createdAt"])
-        click.echo(f"{shown(head):30}  {saved}  {one['dialect']:7} {shown(one['name'])}{version}")
+    for entry in entries:
+        version = f"  {entry['version']}" if entry["version"] else ""
+        head = entry["id"] if entry["builtIn"] else f"{entry['id']}@{entry['revision']}"
+        saved = f"{'built in':{TIME_CHARS}}" if entry["builtIn"] else when(entry["createdAt"])
+        click.echo(f"{shown(head):30}  {saved}  {entry['dialect']:7} {shown(entry['name'])}{version}")
 
 
 @workflows.command()
@@ -124,10 +125,15 @@ async def _save(app: Pointsman, source: Workflow, *, draft: bool, author: str, f
 
 @workflows.command()
 @click.argument("workflow", metavar="ID[@REVISION]", shell_complete=complete_workflow)
+@json_option
 @store_option
-def get(workflow: str, *, store: str | None) -> None:
+def get(workflow: str, *, as_json: bool, store: str | None) -> None:
     """Print a saved workflow as its author wrote it."""
-    click.echo(go(_source(store, workflow)).document.text, nl=False)
+    text = go(_source(store, workflow)).document.text
+    if as_json:
+        print_json({"workflow": workflow, "text": text})
+        return
+    click.echo(text, nl=False)
 
 
 async def _source(store: str | None, workflow: str) -> Workflow:
@@ -174,10 +180,15 @@ async def _delete(store: str | None, workflow: str) -> None:
 @click.argument("workflow", metavar="ID", shell_complete=complete_workflow)
 @click.argument("old", type=int, required=False)
 @click.argument("new", type=int, required=False)
+@json_option
 @store_option
-def diff(workflow: str, *, old: int | None, new: int | None, store: str | None) -> None:
+def diff(workflow: str, *, old: int | None, new: int | None, as_json: bool, store: str | None) -> None:
     """Compare two revisions line by line (default: the latest two)."""
-    click.echo(go(_diff(store, workflow, old, new)), nl=False)
+    text = go(_diff(store, workflow, old, new))
+    if as_json:
+        print_json({"workflow": workflow, "diff": text})
+        return
+    click.echo(text, nl=False)
 
 
 async def _diff(store: str | None, workflow: str, old: int | None, new: int | None) -> str:
@@ -208,12 +219,12 @@ def share_(
     store: str | None,
 ) -> None:
     """Set the owner and the sharing of a workflow over HTTP. Without options: print them."""
-    found = go(_share(store, workflow, audience or ("groups" if groups else None), groups, owner))
+    sharing = go(_share(store, workflow, audience or ("groups" if groups else None), groups, owner))
     if as_json:
-        print_json({"workflow": workflow, **sharing_view(found)})
+        print_json({"workflow": workflow, **sharing_view(sharing)})
         return
-    among = f" ({', '.join(map(shown, found.groups))})" if found.groups else ""
-    click.echo(f"{shown(workflow)}: owner {shown(found.owner) or 'none'}, shared with {found.audience}{among}")
+    among = f" ({', '.join(map(shown, sharing.groups))})" if sharing.groups else ""
+    click.echo(f"{shown(workflow)}: owner {shown(sharing.owner) or 'none'}, shared with {sharing.audience}{among}")
 
 
 async def _share(
@@ -280,7 +291,7 @@ async def _design(
     store: str | None, model: str | None, script: Path | None, words: str, *, name: str, save: bool
 ) -> DesignedWorkflow:
     async with installation(store, model=model, script=script) as app:
-        return await session_at_prompt(app).authoring.design(words, name=name, save=save, hear=_print_round)
+        return await session_at_prompt(app).authoring.design(words, name=name, save=save, listener=_print_round)
 
 
 @workflows.command()
@@ -338,7 +349,7 @@ async def _edit(
     async with installation(store, model=model, script=script) as app:
         authoring = session_at_prompt(app).authoring
         if words:
-            return await authoring.edit_by_words(workflow, words, apply=apply, hear=_print_round)
+            return await authoring.edit_by_words(workflow, words, apply=apply, listener=_print_round)
         return await authoring.edit(workflow, read_operations(operations), apply=apply)
 
 

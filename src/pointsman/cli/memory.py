@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 import click
 import msgspec
 
-from pointsman.chat.memories import NothingRemembered, writer_text
+from pointsman.chat.memories import NoSuchMemory, writer_text
 from pointsman.cli.app_opening import go, installation, session_at_prompt
 from pointsman.cli.options import Decorated, json_option, length_of_time, store_option, value_of
 from pointsman.cli.printing import print_json, say, shown
-from pointsman.cli.results import when
-from pointsman.values import JsonObject
+from pointsman.cli.references import naming_executions
+from pointsman.cli.times import TIME_CHARS, when, when_and_distance
+from pointsman.values import Json, JsonObject
 
 if TYPE_CHECKING:
     from pointsman.chat.verbs import MemoryVerbs
@@ -35,18 +36,19 @@ def owner_options(command: Decorated) -> Decorated:
         click.option("--execution", "execution", metavar="ID", help="Memory of an execution."),
         click.option("--namespace", "-n", metavar="NAME", default="", help="Only this namespace."),
     )
+    decorated: Callable[..., object] = naming_executions("execution")(command)
     for option in reversed(options):
-        command = option(command)
-    return command
+        decorated = option(decorated)
+    return cast(Decorated, decorated)
 
 
 class OwnerOptions:
     """Values of the options of `owner_options`."""
 
-    def __init__(self, found: dict[str, Any]) -> None:
-        self.namespace = str(found.pop("namespace"))
+    def __init__(self, options: dict[str, Any]) -> None:
+        self.namespace = str(options.pop("namespace"))
         scopes = ("user", "session", "workflow", "shared", "execution")
-        self.given = [(scope, str(name)) for scope in scopes if (name := found.pop(scope)) is not None]
+        self.given = [(scope, str(name)) for scope in scopes if (name := options.pop(scope)) is not None]
 
     def scope_and_name(self) -> tuple[str, str]:
         """Return scope and owner. Raises `UsageError` unless exactly one flag is given."""
@@ -76,21 +78,21 @@ def memory() -> None:
 @click.option("--limit", type=click.IntRange(1, 10_000), default=100, show_default=True)
 @json_option
 @store_option
-def list_(*, limit: int, as_json: bool, store: str | None, **found: Any) -> None:
+def list_(*, limit: int, as_json: bool, store: str | None, **owner_values: Any) -> None:
     """List the values of one owner; without an owner, all owners with their sizes."""
-    owner = OwnerOptions(found)
+    owner = OwnerOptions(owner_values)
     if not owner.given:
         _list_owners(store, as_json=as_json)
         return
     scope, name = owner.scope_and_name()
     entries = _with(store, lambda memory: memory.values(scope, name, namespace=owner.namespace, limit=limit))
     if as_json:
-        print_json({"remembered": [msgspec.to_builtins(one) for one in entries]})
+        print_json({"remembered": [msgspec.to_builtins(entry) for entry in entries]})
         return
-    for one in entries:
-        key = f"{one.namespace}/{one.key}" if one.namespace and not owner.namespace else one.key
-        until = f"  (until {when(one.expires)})" if one.expires is not None else ""
-        click.echo(f"{shown(key)}  {shown(one.value, chars_max=VALUE_CHARS)}{until}")
+    for entry in entries:
+        key = f"{entry.namespace}/{entry.key}" if entry.namespace and not owner.namespace else entry.key
+        until = f"  (until {when_and_distance(entry.expires)})" if entry.expires is not None else ""
+        click.echo(f"{shown(key)}  {shown(entry.value, chars_max=VALUE_CHARS)}{until}")
     if not entries:
         say("no values")
 
@@ -98,10 +100,14 @@ def list_(*, limit: int, as_json: bool, store: str | None, **found: Any) -> None
 def _list_owners(store: str | None, *, as_json: bool) -> None:
     owners = _with(store, lambda memory: memory.owners())["owners"]
     if as_json:
-        print_json({"owners": [{name: one[name] for name in ("scope", "owner", "keys", "bytes")} for one in owners]})
+        print_json(
+            {"owners": [{name: owner[name] for name in ("scope", "owner", "keys", "bytes")} for owner in owners]}
+        )
         return
-    for one in owners:
-        click.echo(f"{one['scope']:<10} {shown(one['owner']):<32} {one['keys']:>6} values {one['bytes']:>10} bytes")
+    for owner in owners:
+        click.echo(
+            f"{owner['scope']:<10} {shown(owner['owner']):<32} {owner['keys']:>6} values {owner['bytes']:>10} bytes"
+        )
     if not owners:
         say("no values")
 
@@ -109,17 +115,24 @@ def _list_owners(store: str | None, *, as_json: bool) -> None:
 @memory.command()
 @click.argument("key")
 @owner_options
+@json_option
 @store_option
-def get(key: str, *, store: str | None, **found: Any) -> int:
+def get(key: str, *, as_json: bool, store: str | None, **owner_values: Any) -> int:
     """Print the value of a key, as JSON. Exit code 1: the key has no value."""
-    owner = OwnerOptions(found)
+    owner = OwnerOptions(owner_values)
     scope, name = owner.scope_and_name()
     try:
-        print_json(_with(store, lambda memory: memory.get(scope, name, key, namespace=owner.namespace)))
-    except NothingRemembered:
-        print_json(None)
+        value = _with(store, lambda memory: memory.get(scope, name, key, namespace=owner.namespace))
+    except NoSuchMemory:
+        _print_value(None, as_json=as_json)
         return NOT_THERE
+    _print_value(value, as_json=as_json)
     return 0
+
+
+def _print_value(value: Json, *, as_json: bool) -> None:
+    """Print a value as JSON; with `--json`, in an object, like the output of every command."""
+    print_json({"value": value} if as_json else value)
 
 
 @memory.command("set")
@@ -127,20 +140,21 @@ def get(key: str, *, store: str | None, **found: Any) -> int:
 @click.argument("value", metavar="JSON")
 @owner_options
 @click.option("--ttl", metavar="TIME", help="Time until it expires: 90s, 2h, 30d (default: never).")
+@json_option
 @store_option
-def set_(key: str, value: str, *, ttl: str | None, store: str | None, **found: Any) -> None:
+def set_(key: str, value: str, *, ttl: str | None, as_json: bool, store: str | None, **owner_values: Any) -> None:
     """Store a value under a key. A value that is not JSON is stored as text."""
     content, seconds = value_of(value, what="the value"), length_of_time(ttl, "--ttl")
     if content is None:
         raise click.UsageError("null cannot be stored: use `pointsman memory delete`")
-    owner = OwnerOptions(found)
+    owner = OwnerOptions(owner_values)
     scope, name = owner.scope_and_name()
     set_to = _with(
         store,
         lambda memory: memory.set(scope, name, key, content, ttl=seconds, namespace=owner.namespace),
         **owner.target(key=key),
     )
-    print_json(set_to)
+    _print_value(set_to, as_json=as_json)
 
 
 @memory.command()
@@ -148,18 +162,19 @@ def set_(key: str, value: str, *, ttl: str | None, store: str | None, **found: A
 @click.argument("value", metavar="JSON")
 @owner_options
 @click.option("--ttl", metavar="TIME", help="Time until the list expires.")
+@json_option
 @store_option
-def append(key: str, value: str, *, ttl: str | None, store: str | None, **found: Any) -> None:
+def append(key: str, value: str, *, ttl: str | None, as_json: bool, store: str | None, **owner_values: Any) -> None:
     """Append to the list under a key, and print the whole list."""
     content, seconds = value_of(value, what="the value"), length_of_time(ttl, "--ttl")
-    owner = OwnerOptions(found)
+    owner = OwnerOptions(owner_values)
     scope, name = owner.scope_and_name()
     whole = _with(
         store,
         lambda memory: memory.append(scope, name, key, content, ttl=seconds, namespace=owner.namespace),
         **owner.target(key=key),
     )
-    print_json(whole)
+    _print_value(whole, as_json=as_json)
 
 
 @memory.command()
@@ -168,12 +183,12 @@ def append(key: str, value: str, *, ttl: str | None, store: str | None, **found:
 @click.option("--all", "everything", is_flag=True, help="All values of the owner, or of a namespace.")
 @json_option
 @store_option
-def delete(key: str | None, *, everything: bool, as_json: bool, store: str | None, **found: Any) -> int:
+def delete(key: str | None, *, everything: bool, as_json: bool, store: str | None, **owner_values: Any) -> int:
     """Delete the value of a key, or all values. Exit code 1: the key had no value."""
     if everything == (key is not None):
         raise click.UsageError("give a key, or --all")
 
-    owner = OwnerOptions(found)
+    owner = OwnerOptions(owner_values)
     scope, name = owner.scope_and_name()
 
     async def forget(memory: MemoryVerbs) -> int:
@@ -181,7 +196,7 @@ def delete(key: str | None, *, everything: bool, as_json: bool, store: str | Non
             return await memory.clear(scope, name, namespace=owner.namespace)
         try:
             await memory.delete(scope, name, key, namespace=owner.namespace)
-        except NothingRemembered:
+        except NoSuchMemory:
             return 0
         return 1
 
@@ -201,24 +216,27 @@ def delete(key: str | None, *, everything: bool, as_json: bool, store: str | Non
 )
 @json_option
 @store_option
-def history(key: str, *, limit: int, as_json: bool, store: str | None, **found: Any) -> int:
+def history(key: str, *, limit: int, as_json: bool, store: str | None, **owner_values: Any) -> int:
     """Print the value of a key and its writer, then earlier values. Exit code 1: the key has no value.
 
     Each line begins with the number for `pointsman memory restore`.
     """
-    owner = OwnerOptions(found)
+    owner = OwnerOptions(owner_values)
     scope, name = owner.scope_and_name()
     try:
         page = _with(store, lambda memory: memory.history(scope, name, key, namespace=owner.namespace, limit=limit))
         changes = page["changes"]
-    except NothingRemembered:
+    except NoSuchMemory:
         changes = []
     if as_json:
         print_json({"changes": changes})
     else:
-        for one in changes:
-            changed_at, by = when(one["changedAt"]) if one["changedAt"] else "?", shown(writer_text(one["by"]))
-            click.echo(f"{one['number']:>4}  {changed_at:<19}  {by}  {shown(one['value'], chars_max=VALUE_CHARS)}")
+        for change in changes:
+            changed_at, by = when(change["changedAt"]) if change["changedAt"] else "?", shown(writer_text(change["by"]))
+            click.echo(
+                f"{change['number']:>4}  {changed_at:<{TIME_CHARS}}  {by}"
+                f"  {shown(change['value'], chars_max=VALUE_CHARS)}"
+            )
         if not changes:
             say(f"{shown(key)} has no value")
     return 0 if changes else NOT_THERE
@@ -228,17 +246,18 @@ def history(key: str, *, limit: int, as_json: bool, store: str | None, **found: 
 @click.argument("key")
 @click.argument("number", type=click.IntRange(min=1))
 @owner_options
+@json_option
 @store_option
-def restore(key: str, number: int, *, store: str | None, **found: Any) -> None:
+def restore(key: str, number: int, *, as_json: bool, store: str | None, **owner_values: Any) -> None:
     """Restore an earlier value of a key, by its number in the history."""
-    owner = OwnerOptions(found)
+    owner = OwnerOptions(owner_values)
     scope, name = owner.scope_and_name()
     value = _with(
         store,
         lambda memory: memory.restore(scope, name, key, number, namespace=owner.namespace),
         **owner.target(key=key, number=number),
     )
-    print_json(value)
+    _print_value(value, as_json=as_json)
 
 
 @memory.command()
@@ -247,12 +266,12 @@ def restore(key: str, number: int, *, store: str | None, **found: Any) -> None:
 @click.option("--limit", type=click.IntRange(1, 10_000), default=10, show_default=True)
 @json_option
 @store_option
-def search(words: tuple[str, ...], *, limit: int, as_json: bool, store: str | None, **found: Any) -> None:
+def search(words: tuple[str, ...], *, limit: int, as_json: bool, store: str | None, **owner_values: Any) -> None:
     """Search values that share words with a text, the best first. The text has no special characters.
 
     With an embedding model in the settings, also values with a similar meaning.
     """
-    owner = OwnerOptions(found)
+    owner = OwnerOptions(owner_values)
     scope, name = owner.scope_and_name()
     finding = _with(
         store, lambda memory: memory.search(scope, name, " ".join(words), namespace=owner.namespace, limit=limit)
@@ -261,20 +280,24 @@ def search(words: tuple[str, ...], *, limit: int, as_json: bool, store: str | No
         say(f"warning: {warning}")
     entries = finding.values
     if as_json:
-        print_json({"found": [cast(JsonObject, msgspec.to_builtins(one)) for one in entries]})
+        print_json({"found": [cast(JsonObject, msgspec.to_builtins(entry)) for entry in entries]})
         return
-    for one in entries:
-        key = f"{one.namespace}/{one.key}" if one.namespace else one.key
-        click.echo(f"{shown(key)}  {shown(one.value, chars_max=VALUE_CHARS)}")
+    for entry in entries:
+        key = f"{entry.namespace}/{entry.key}" if entry.namespace else entry.key
+        click.echo(f"{shown(key)}  {shown(entry.value, chars_max=VALUE_CHARS)}")
     if not entries:
         say("no matching values")
 
 
 @memory.command()
+@json_option
 @store_option
-def reindex(*, store: str | None) -> None:
+def reindex(*, as_json: bool, store: str | None) -> None:
     """Compute all vectors again, after a change of the embedding model."""
     count = _with(store, lambda memory: memory.reindex())
+    if as_json:
+        print_json({"vectors": count})
+        return
     say(f"{count} vectors computed")
 
 

@@ -233,15 +233,30 @@ def lenient_value(text: str) -> Json:
 
 
 def input_of(argument: str | None, fields: tuple[tuple[str, str], ...], schema: JsonObject | None = None) -> Json:
-    """Return `--input` with the fields of `-i`. Fields declared as strings by the schema are not parsed: `-i n=12`."""
+    """Return `--input` with the fields of `-i`. Fields declared as strings by the schema are not parsed: `-i n=12`.
+
+    Raises `UsageError` for a field of `-i` that the schema does not declare, unless it sets `additionalProperties`.
+    """
     base = None if argument is None else _input(argument)
     if not fields:
         return base
     if base is not None and not isinstance(base, dict):
         raise click.UsageError("-i adds fields to an object, but --input is not an object")
-    found: JsonObject = dict(base or {})
-    found.update((name, _field(text, name, schema)) for name, text in fields)
-    return found
+    merged: JsonObject = dict(base or {})
+    for name, _ in fields:
+        _must_be_declared(name, schema)
+    merged.update((name, _field(text, name, schema)) for name, text in fields)
+    return merged
+
+
+def _must_be_declared(name: str, schema: JsonObject | None) -> None:
+    properties = (schema or {}).get("properties")
+    if not isinstance(properties, dict) or not properties or name in properties or schema is None:
+        return
+    if schema.get("additionalProperties") or "patternProperties" in schema:
+        return
+    near = did_you_mean(name, properties) or f"Its fields: {', '.join(properties)}."
+    raise click.UsageError(f"the input of the workflow has no field {name!r}. {near} --input passes other fields.")
 
 
 def _field(text: str, name: str, schema: JsonObject | None) -> Json:

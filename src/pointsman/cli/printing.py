@@ -26,7 +26,7 @@ _COLOURS: Final = {"error": "red", "warning": "yellow", "note": "blue"}
 
 def escape_controls(text: str) -> str:
     """Escape control characters: texts of documents and models are not trusted."""
-    return _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return _CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def print_json(value: Json | JsonView) -> None:
@@ -127,3 +127,13 @@ def error_object(code: str, message: str, *, hint: str = "", problems: tuple[Pro
         "durationMs": 0,
         "problems": [json_of(problem.to_json()) for problem in problems],
     }
+
+
+def read_hidden(what: str) -> str:
+    """Read a secret from a prompt, or from a pipe without the end of its last line."""
+    if sys.stdin.isatty():
+        return str(click.prompt(what, hide_input=True, err=True))
+    try:
+        return sys.stdin.read().removesuffix("\n").removesuffix("\r")
+    except UnicodeDecodeError:
+        raise click.UsageError(f"the {what.lower()} on standard input is not UTF-8 text.") from None

@@ -6,6 +6,7 @@ nodes are printed.
 
 from __future__ import annotations
 
+import json
 import sys
 import time
 from collections.abc import Generator
@@ -13,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final, cast
 
+import click
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.spinner import Spinner
@@ -21,11 +23,15 @@ from rich.text import Text
 
 from pointsman.app import Pointsman
 from pointsman.cli.printing import escape_controls, message_lines, say
-from pointsman.executions.public_events import watch_progress
+from pointsman.client.events import DeltaEvent
+from pointsman.executions.public_events import watch_deltas, watch_progress
 from pointsman.values import JsonObject
 
 RUNNING_SHOWN_MAX: Final = 8
 TAIL_CHARS: Final = 60
+TEXT_LINES: Final = 8
+"""Lines of the text that a model is writing."""
+TEXT_CHARS_MAX: Final = 4_000
 REFRESHES_PER_S: Final = 8
 
 
@@ -61,6 +67,8 @@ class ProgressDisplay:
     running: dict[str, ProgressLine] = field(default_factory=dict[str, ProgressLine])
     fans: dict[str, ParallelProgress] = field(default_factory=dict[str, ParallelProgress])
     rounds: dict[str, int] = field(default_factory=dict[str, int])
+    writing: ProgressLine | None = None
+    """The step whose model wrote last."""
     steps: int = 0
     calls: int = 0
     tokens: int = 0
@@ -123,7 +131,8 @@ class ProgressDisplay:
         if delta.get("kind") == "discarded":
             line.tail = ""
         elif delta.get("kind") == "text":
-            line.tail = (line.tail + str(delta.get("text", "")))[-4 * TAIL_CHARS :]
+            line.tail = (line.tail + str(delta.get("text", "")))[-TEXT_CHARS_MAX:]
+            self.writing = line
         elif delta.get("kind") == "tool_call":
             line.note = f"calls {delta.get('tool')}"
         elif delta.get("kind") == "progress":
@@ -178,7 +187,7 @@ class ProgressDisplay:
         table = Table.grid(padding=(0, 1))
         now = time.monotonic()
         for line in [*self.running.values()][:RUNNING_SHOWN_MAX]:
-            tail = " ".join(line.tail.split())[-TAIL_CHARS:]
+            tail = "" if line is self.writing else " ".join(line.tail.split())[-TAIL_CHARS:]
             note = escape_controls("  ".join(part for part in (line.note, tail) if part))
             name = Text(
                 "  " * line.depth + self._name(line.node) + line.branch, style="bold", overflow="ellipsis", no_wrap=True
@@ -193,7 +202,14 @@ class ProgressDisplay:
             table.add_row("", Text(f"{self._name(node)} round {number}", style="cyan"), "", "")
         cost = f", ${self.cost:.4f}" if self.cost else ""
         total = f"{self.steps} steps, {self.calls} model calls, {self.tokens} tokens{cost}"
-        return Group(table, Text(total, style="dim"))
+        return Group(table, *self._text_lines(), Text(total, style="dim"))
+
+    def _text_lines(self) -> list[Text]:
+        """Return the last lines that a model has written, as wide as the terminal."""
+        if self.writing is None or self.writing not in self.running.values():
+            return []
+        text = Text("\n".join(message_lines(self.writing.tail)))
+        return [*text.wrap(self.console, self.console.width)[-TEXT_LINES:]]
 
 
 def _node(event: JsonObject) -> str:
@@ -207,10 +223,24 @@ def _print_message(message: str) -> None:
         say(line)
 
 
+def _print_delta(event: DeltaEvent) -> None:
+    click.echo(json.dumps(event.to_json(), ensure_ascii=False), err=True)
+
+
 @contextmanager
-def watched(app: Pointsman, *, quiet: bool) -> Generator[ProgressDisplay, None, None]:
-    """On a terminal, show the progress of the app inside the context; elsewhere print only messages of nodes."""
+def watched(app: Pointsman, *, quiet: bool, tokens: bool = False) -> Generator[ProgressDisplay, None, None]:
+    """On a terminal, show the progress of the app inside the context; elsewhere print only messages of nodes.
+
+    `tokens`: print partial output instead, one JSON object for each line.
+    """
     board = ProgressDisplay(Console(stderr=True, highlight=False))
+    if tokens:
+        leave = watch_deltas(app.context, _print_delta)
+        try:
+            yield board
+        finally:
+            leave()
+        return
     if quiet:
         yield board
         return

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 import shlex
-from datetime import UTC, datetime
 from typing import Final, cast
 
 import click
 
 from pointsman.cli.error_boundary import CANCELLED, FAILED, is_debugging
 from pointsman.cli.printing import escape_controls, print_json, say, shown
+from pointsman.cli.times import when_and_distance
 from pointsman.executions.concurrency_limits import QueuePosition
 from pointsman.executions.views import SCRIPTED, short_digest
-from pointsman.settings.display import masked_address
+from pointsman.settings import masked_address
 from pointsman.values import Json, JsonObject
 
 WAITING: Final = 3
@@ -85,11 +85,11 @@ def outcome_lines(view: JsonObject, *, stopped: bool, store: str | None, lasting
     execution, status = str(view["executionId"]), str(view["status"])
     there = at_store(store)
     failures = _objects(view["errors"]) if status in ("failed", "interrupted", "paused") else []
-    lines = [*dict.fromkeys(_failure(one) for one in failures)]
+    lines = [*dict.fromkeys(_failure(failure) for failure in failures)]
     lines += [
-        f"{WARNING_LABEL} {shown(one['message'])}"
-        for one in _objects(view["warnings"])
-        if one["code"] != SCRIPTED["code"]  # The summary contains it, and `run` printed it at the start.
+        f"{WARNING_LABEL} {shown(warning['message'])}"
+        for warning in _objects(view["warnings"])
+        if warning["code"] != SCRIPTED["code"]  # The summary contains it, and `run` printed it at the start.
     ]
     gates = _objects(view["waiting"])
     for gate in gates:
@@ -136,16 +136,12 @@ TIMERS: Final = {
 
 def _timer_lines(timers: list[JsonObject]) -> list[str]:
     """Return a line for each timer of a step. `_gate` shows the timers of gates."""
+    waits = [timer for timer in timers if timer["purpose"] in TIMERS]
     return [
-        f"{WAITING_LABEL} at {shown(one['nodeId'])!r} {shown(TIMERS[str(one['purpose'])].format(at=when(one['at'])))}"
-        for one in timers
-        if one["purpose"] in TIMERS
+        f"{WAITING_LABEL} at {shown(wait['nodeId'])!r} "
+        f"{shown(TIMERS[str(wait['purpose'])].format(at=when_and_distance(wait['at'])))}"
+        for wait in waits
     ]
-
-
-def when(at: Json) -> str:
-    """Format an instant in local time."""
-    return datetime.fromtimestamp(cast(float, at), UTC).astimezone().strftime("%Y-%m-%d %H:%M:%S")
 
 
 NEXT: Final = {
@@ -234,7 +230,7 @@ def _gate(gate: JsonObject) -> list[str]:
         approver_names = ", ".join([*users, *(f"group {group}" for group in groups)]) or "anyone"
         lines.append(f"  approvers: {shown(approver_names)}; votes needed: {approvers['quorum']}")
     if gate["deadline"] is not None:
-        lines.append(f"  answer by {when(gate['deadline'])}")
+        lines.append(f"  answer by {when_and_distance(gate['deadline'])}")
     if votes := _objects(gate["votes"]):
         voted = ", ".join(f"{vote['by']} {vote['action']}" for vote in votes)
         lines.append(f"  voted: {shown(voted)}")

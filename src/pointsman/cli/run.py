@@ -1,13 +1,19 @@
-"""Commands that drive executions: run, answer, resume, signal. Each drives to the end or to an open gate."""
+"""Commands that drive executions: run, answer, resume, signal. Each drives to the end or to an open gate.
+
+`--watch` runs a command again whenever a file changes, in a new process, so that modules of tools are loaded again:
+
+    files ── time and size, every 0.5 s ──▶ changed? wait until they stay the same ──▶ end the run, run again
+"""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Sequence
+import sys
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from functools import wraps
 from pathlib import Path
-from typing import Final, TypeAlias, TypedDict, Unpack, cast
+from typing import Any, Final, TypeAlias, TypedDict, Unpack, cast
 
 import click
 
@@ -18,11 +24,11 @@ from pointsman.cli.app_opening import (
     go,
     input_schema,
     installation,
+    loaded,
     reporting_problems_of,
     session_at_prompt,
     stoppable,
 )
-from pointsman.cli.completion import complete_execution, complete_file_or_workflow, complete_gate
 from pointsman.cli.error_boundary import MISUSED, output_mode, print_error
 from pointsman.cli.options import (
     AnswerPair,
@@ -45,6 +51,7 @@ from pointsman.cli.options import (
 )
 from pointsman.cli.printing import print_json, say, shown
 from pointsman.cli.progress import watched
+from pointsman.cli.references import complete_action, complete_file_or_workflow, complete_gate, execution_argument
 from pointsman.cli.results import at_store, code_of, print_outcome, queued_lines, warn_scripted
 from pointsman.errors import CallerError
 from pointsman.executions.dry_run import dry_view
@@ -54,6 +61,66 @@ from pointsman.executions.opening import GivenAnswer, drive
 from pointsman.executions.start import StartOptions, trial_id, trial_of
 from pointsman.values import Json, JsonObject, json_of
 from pointsman.workflows.checking import called_again
+
+INTERVAL_S: Final = 0.5
+WATCH: Final = "--watch"
+SETTINGS_FILE: Final = "pointsman.toml"
+
+Stamp: TypeAlias = tuple[int, int] | None
+"""Modification time in nanoseconds and size in bytes; None: the file does not exist."""
+
+
+def watched_files(workflow: str | None, script: Path | None, given: str | None, modules: Iterable[str]) -> list[Path]:
+    """Return the files that a run reads: the workflow, its script, the file of its input, modules of tools below the
+    working directory, and the settings there. Raises `UsageError` if the workflow is not a file."""
+    if workflow is None or not Path(workflow).is_file():
+        raise click.UsageError(f"{WATCH} needs a workflow file, and {workflow!r} is not one.")
+    files = [Path(workflow), Path(SETTINGS_FILE), *(Path(*module.split(".")).with_suffix(".py") for module in modules)]
+    if script is not None:
+        files.append(script)
+    if given is not None and given.startswith("@"):
+        files.append(Path(given[1:]))
+    return files
+
+
+def stamps(files: Collection[Path]) -> dict[Path, Stamp]:
+    return {file: _stamp(file) for file in files}
+
+
+def _stamp(file: Path) -> Stamp:
+    try:
+        stat = file.stat()
+    except OSError:
+        return None
+    return stat.st_mtime_ns, stat.st_size
+
+
+async def watch(arguments: Sequence[str], files: Collection[Path]) -> int:
+    """Run `pointsman` with the arguments, and again after each change, until a signal ends it."""
+    say(f"watching {', '.join(str(file) for file in files if file.exists())}; Ctrl-C ends it")
+    async with stoppable():
+        while True:
+            seen = stamps(files)
+            # -P: as in the installed program, files of the working directory replace no module.
+            child = await asyncio.create_subprocess_exec(sys.executable, "-P", "-m", "pointsman", *arguments)
+            try:
+                changed = await _changed(files, seen)
+            finally:
+                if child.returncode is None:
+                    child.terminate()
+                    await child.wait()
+            say(f"{', '.join(changed)} changed: running again")
+
+
+async def _changed(files: Collection[Path], seen: dict[Path, Stamp]) -> list[str]:
+    """Wait until files have changed and are completely written; return their names."""
+    before = seen
+    while True:
+        await asyncio.sleep(INTERVAL_S)
+        now = stamps(files)
+        if now == before and now != seen:
+            return [str(file) for file in files if now[file] != seen[file]]
+        before = now
 
 
 def partial_run_options(command: Callable[..., int]) -> Callable[..., int]:
@@ -92,6 +159,27 @@ def partial_run_options(command: Callable[..., int]) -> Callable[..., int]:
     return folded
 
 
+def watch_option(command: Callable[..., int]) -> Callable[..., int]:
+    """Add `--watch`, which runs the command again after each change of its files."""
+
+    @wraps(command)
+    def watched_command(*, watches: bool, **values: Any) -> int:
+        return _watch(**values) if watches else command(**values)
+
+    return click.option(
+        "--watch", "watches", is_flag=True, help="Run again whenever the workflow, its script or its tools change."
+    )(watched_command)
+
+
+def _watch(*, workflow: str | None, script: Path | None, given: str | None, as_json: bool, **_: object) -> int:
+
+    if as_json:
+        raise click.UsageError(f"{WATCH} prints the result of each run; --json prints one.")
+    modules = loaded().tool_modules
+    arguments = [argument for argument in output_mode().arguments if argument != WATCH]
+    return go(watch(arguments, watched_files(workflow, script, given, modules)))
+
+
 def _partial_run(until: Sequence[str], pins: Sequence[tuple[str, str]], breaks: Sequence[str]) -> JsonObject:
     """Return the specification of the partial run; empty for a normal run."""
     pinned: dict[str, Json] = {node: value_of(text, what=f"the result of {node!r}") for node, text in pins}
@@ -110,11 +198,11 @@ InputReader: TypeAlias = Callable[[Pointsman, Workflow | str], Awaitable[Json]]
 
 
 async def dry_run(
-    app: Pointsman, found: Workflow | str | None, read: InputReader, answers: Sequence[GivenAnswer], *, as_json: bool
+    app: Pointsman, target: Workflow | str | None, read: InputReader, answers: Sequence[GivenAnswer], *, as_json: bool
 ) -> int:
     """Print a dry run; return the exit code."""
     async with app:
-        workflow = await file_or_workflow(app, found)
+        workflow = await file_or_workflow(app, target)
         executions = session_at_prompt(app).executions
         view = json_of(dry_view(await executions.dry_run(workflow, await read(app, workflow), answers=answers)))
     if as_json:
@@ -128,12 +216,12 @@ async def dry_run(
 def lines_of(view: JsonObject) -> list[str]:
     """Return a dry run as lines: path, waits, calls, errors, cost."""
     lines = [f"path: {shown(' → '.join(cast('list[str]', view['path'])), chars_max=1000)}"]
-    for one in cast("list[JsonObject]", view["waits"]):
-        place = one["nodeId"] or one["event"]
-        lines.append(f"waits at {shown(place)} ({one['kind']}); assumed: {shown(one['answered'] or 'its end')}")
-    lines += [_call(one) for one in cast("list[JsonObject]", view["calls"])]
-    for one in cast("list[JsonObject]", view["errors"]):
-        lines.append(f"{click.style('error', fg='red')} [{one['code']}] {shown(one['message'])}")
+    for wait in cast("list[JsonObject]", view["waits"]):
+        place = wait["nodeId"] or wait["event"]
+        lines.append(f"waits at {shown(place)} ({wait['kind']}); assumed: {shown(wait['answered'] or 'its end')}")
+    lines += [_call(call) for call in cast("list[JsonObject]", view["calls"])]
+    for error in cast("list[JsonObject]", view["errors"]):
+        lines.append(f"{click.style('error', fg='red')} [{error['code']}] {shown(error['message'])}")
     cost = cast(JsonObject, view["cost"])
     unpriced = ", ".join(cast("list[str]", cost["unpriced"]))
     cost_text = f"unknown, no price for {unpriced}" if unpriced else _range(cost["lowUsd"], cost["highUsd"])
@@ -161,7 +249,9 @@ def _range(low: Json, high: Json) -> str:
 
 
 DURABILITIES: Final = ("step", "async", "exit")
-ON_ITS_WAY: Final = ("pending", "running", "waiting")
+TOKENS: Final = "pointsman.tokens"
+"""Key of the command's context: whether `--tokens` was given."""
+UNFINISHED: Final = ("pending", "running", "waiting")
 
 Starter: TypeAlias = Callable[[Pointsman], Awaitable[Execution]]
 """Starts or opens an execution."""
@@ -193,6 +283,10 @@ def driving_options(command: Decorated) -> Decorated:
     return command
 
 
+def _keep_tokens(context: click.Context, _option: click.Parameter, given: bool) -> None:  # noqa: FBT001 - click calls it
+    context.meta[TOKENS] = given
+
+
 @click.command()
 @click.argument("workflow", metavar="[FILE|ID]", required=False, shell_complete=complete_file_or_workflow)
 @click.option("--input", "given", metavar="JSON|@FILE|-", help="The input: JSON, a text, a file, or standard input.")
@@ -215,6 +309,14 @@ def driving_options(command: Decorated) -> Decorated:
 @partial_run_options
 @click.option(
     "--dry-run", "dry", is_flag=True, help="Show the path and the cost; call no model and no tool, store nothing."
+)
+@watch_option
+@click.option(
+    "--tokens",
+    is_flag=True,
+    expose_value=False,
+    callback=_keep_tokens,
+    help="Print partial output of models and tools to standard error, as lines of JSON.",
 )
 @by_option
 @dialect_option
@@ -249,24 +351,24 @@ def run(
     """
     given, given_workflow = given if command is None else _input_of_command(command, given), workflow
     app = installation(store, model=model, script=script, variables=variables)
-    found = _workflow_of(app, workflow, command, dialect=dialect)
-    how: StartOptions = {**tried, "durability": durability, "language": language, "key": key, "lenient": lenient}
-    how["by"] = by
+    source = _workflow_of(app, workflow, command, dialect=dialect)
+    options: StartOptions = {**tried, "durability": durability, "language": language, "key": key, "lenient": lenient}
+    options["by"] = by
 
     async def read(app: Pointsman, workflow: Workflow | str) -> Json:
-        return input_of(given, fields, await input_schema(app, workflow) if fields else None)
+        return input_of(given, fields, await input_schema(session_at_prompt(app), workflow) if fields else None)
 
     if dry:
-        return go(dry_run(app, found, read, answers, as_json=as_json))
+        return go(dry_run(app, source, read, answers, as_json=as_json))
 
     async def begin(app: Pointsman) -> Execution:
-        workflow = await file_or_workflow(app, found)
+        workflow = await file_or_workflow(app, source)
         data = await read(app, workflow)
         await _warn(app, workflow, durability)
-        how["session"] = session or (None if command is None else await _unused_session(app))
+        options["session"] = session or (None if command is None else await _unused_session(app))
         async with reporting_problems_of(app, workflow):
             executions = session_at_prompt(app, workflow=given_workflow, by=by).executions
-            return await executions.run(workflow, data, **how)
+            return await executions.run(workflow, data, **options)
 
     return go(follow(app, begin, answers, as_json=as_json, quiet=quiet, store=store))
 
@@ -310,15 +412,21 @@ async def _warn(app: Pointsman, workflow: Workflow | str, durability: str | None
 
 
 async def follow(
-    app: Pointsman, begin: Starter, answers: Sequence[GivenAnswer], *, as_json: bool, quiet: bool, store: str | None
+    app: Pointsman,
+    begin: Starter,
+    answers: Sequence[GivenAnswer],
+    *,
+    as_json: bool,
+    quiet: bool,
+    store: str | None,
 ) -> int:
     """Drive an execution to its end or an open gate, show its progress, print its result; return the exit code."""
     mode = output_mode()
     async with stoppable(), app:
-        with watched(app, quiet=quiet) as board:
+        with watched(app, quiet=quiet, tokens=click.get_current_context().meta.get(TOKENS, False)) as display:
             executions = session_at_prompt(app).executions
             execution = await executions.outermost(await begin(app))
-            board.names.update(execution.names)
+            display.names.update(execution.names)
             if execution.is_scripted and not quiet:  # The summary contains it in any case.
                 warn_scripted()
             for line in queued_lines(await executions.queue_position(execution), at_store(store)):
@@ -341,7 +449,7 @@ async def follow(
     for answer in unused:
         say(f"note: no gate of {answer.node!r} opened for the answer {answer.action!r}")
     # The execution may have ended or been paused at the moment of the interrupt.
-    stopped = stopped and str(view["status"]) in ON_ITS_WAY
+    stopped = stopped and str(view["status"]) in UNFINISHED
     code = print_outcome(view, as_json=as_json, stopped=stopped, store=store, lasting=lasting)
     return MISUSED if refused else code
 
@@ -354,9 +462,9 @@ def _clear_cancellation() -> None:
 
 
 @click.command()
-@click.argument("execution", shell_complete=complete_execution)
+@execution_argument
 @click.argument("node", shell_complete=complete_gate)
-@click.argument("json_", metavar="JSON")
+@click.argument("json_", metavar="JSON", shell_complete=complete_action)
 @person_options
 @click.option(
     "--key",
@@ -410,7 +518,7 @@ def answer(
 
 
 @click.command()
-@click.argument("execution", shell_complete=complete_execution)
+@execution_argument
 @click.option(
     "--limit",
     "limits",
@@ -447,7 +555,7 @@ def number_of(name: str, text: str) -> float:
 
 
 @click.command()
-@click.argument("execution", shell_complete=complete_execution)
+@execution_argument
 @click.argument("name")
 @click.argument("json_", metavar="JSON", default="null")
 @click.option(

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import click
 
@@ -24,20 +26,54 @@ from pointsman.cli.options import (
 )
 from pointsman.cli.printing import print_json, say
 from pointsman.cli.results import warn_scripted
+from pointsman.definition.model.nodes import queue_of
 from pointsman.errors import Outage, PointsmanError
 from pointsman.executions.views import SCRIPTED
+from pointsman.extras import need
 from pointsman.operations.logs import log_event as log
 from pointsman.operations.logs import logging_to
 from pointsman.operations.otel import telemetry_of
-from pointsman.operations.readiness import LeaderRole, model_state
-from pointsman.operations.worker_role import first_of, keep_leading, working
-from pointsman.settings.display import masked_address
+from pointsman.operations.readiness import LeaderRole, Lifecycle, model_state
+from pointsman.operations.worker_role import first_of, keep_leading, serving_queues, working
+from pointsman.settings import masked_address
 from pointsman.settings.sections import LogSettings
 from pointsman.values import ExecutionId
 
 EXECUTIONS: Final = 200
 """Executions that mostly wait for models: a worker drives this many on one processor."""
+PORT_MAX: Final = 65_535
 STOPS: Final = (*ENDS, signal.SIGINT)
+
+
+class QueueName(click.ParamType[str]):
+    """The name of a queue, as `placement` of a node names it."""
+
+    name = "name"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        name = str(value)
+        if not queue_of(f"worker:{name}"):
+            self.fail(f"{name!r} is not the name of a queue: lower-case letters, digits, '.', '_' and '-'", param, ctx)
+        return name
+
+
+class ProbeAddress(NamedTuple):
+    """Where a worker answers probes."""
+
+    host: str
+    port: int
+
+
+class HostAndPort(click.ParamType[ProbeAddress]):
+    """HOST:PORT; an IPv6 address in brackets."""
+
+    name = "HOST:PORT"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> ProbeAddress:
+        host, colon, port = str(value).rpartition(":")
+        if not colon or not host or not port.isdecimal() or int(port) > PORT_MAX:
+            self.fail(f"{value!r} is not HOST:PORT, such as 127.0.0.1:8001", param, ctx)
+        return ProbeAddress(host.removeprefix("[").removesuffix("]"), int(port))
 
 
 @click.command()
@@ -45,11 +81,23 @@ STOPS: Final = (*ENDS, signal.SIGINT)
     "--wait", is_flag=True, help="If another process is the leader of the store: stand by, and take over when it ends."
 )
 @click.option(
+    "--queue",
+    "queues",
+    multiple=True,
+    type=QueueName(),
+    help="Perform only the steps of nodes with `placement: worker:QUEUE`, and drive no execution. May be repeated.",
+)
+@click.option(
     "--executions",
     type=click.IntRange(1, 10_000),
     default=EXECUTIONS,
     show_default=True,
-    help="With an engine: maximum number of executions that it drives at a time.",
+    help="With an engine: maximum number of executions that it drives at a time; with --queue: of steps.",
+)
+@click.option(
+    "--probes",
+    type=HostAndPort(),
+    help="Address at which the worker answers GET /health, /ready and /metrics, such as 127.0.0.1:8001.",
 )
 @json_option
 @model_option
@@ -59,7 +107,9 @@ STOPS: Final = (*ENDS, signal.SIGINT)
 def worker(
     *,
     wait: bool,
+    queues: tuple[str, ...],
     executions: int,
+    probes: ProbeAddress | None,
     as_json: bool,
     model: str | None,
     script: Path | None,
@@ -70,22 +120,32 @@ def worker(
     timers, start due schedules, send notifications. Executions that run when it stops continue with the next
     worker.
 
-    With an engine (--runtime) it drives what the engine dispatches to it; any number of workers may run.
+    With an engine (--runtime) it drives what the engine dispatches to it; any number of workers may run. With --queue
+    it performs the steps that are placed on a queue, for the servers and workers that drive their executions.
     """
     app = installation(store, model=model, script=script, runtime=runtime)
-    served = go(_run_worker(app, executions, wait=wait))
+    served = go(_run_worker(app, queues, executions, probes, wait=wait))
     if as_json:
         print_json({"store": served, "status": "stopped"})
 
 
-async def _run_worker(app: Pointsman, executions: int, *, wait: bool) -> str:
-    async with app:
+async def _run_worker(
+    app: Pointsman, queues: tuple[str, ...], executions: int, address: ProbeAddress | None, *, wait: bool
+) -> str:
+    lifecycle = Lifecycle()
+    async with app, _probed(app, address, lifecycle):
         stop, hurry = asyncio.Event(), asyncio.Event()
 
         def stopping() -> None:
             (hurry if stop.is_set() else stop).set()
+            lifecycle.stopping = True
 
-        run = _work(app, wait=wait) if app.context.engine is None else _drive(app, executions, hurry)
+        if queues:
+            run = _serve_queues(app, queues, executions, hurry)
+        elif app.context.engine is None:
+            run = _work(app, lifecycle, wait=wait)
+        else:
+            run = _drive(app, executions, lifecycle, hurry)
         work, stopped = asyncio.create_task(run), asyncio.create_task(stop.wait())
         with on_signals(STOPS, stopping):
             try:
@@ -100,22 +160,53 @@ async def _run_worker(app: Pointsman, executions: int, *, wait: bool) -> str:
     return masked_address(app.settings.store_url)
 
 
-async def _drive(app: Pointsman, executions: int, hurry: asyncio.Event) -> None:
+@asynccontextmanager
+async def _probed(app: Pointsman, address: ProbeAddress | None, lifecycle: Lifecycle) -> AsyncGenerator[None, None]:
+    """Answer the probes of a worker while the block runs, if it has an address for them."""
+    if address is None:
+        yield
+        return
+    need("server", "`--probes`")
+    from pointsman.server.probes import probes  # Loads a web framework.
+
+    async with probes(app, address.host, address.port, lifecycle) as place:
+        announce(app.settings.logs, "probes", f"at {place}")
+        yield
+
+
+async def _drive(app: Pointsman, executions: int, lifecycle: Lifecycle, hurry: asyncio.Event) -> None:
     """Drive what the engine dispatches until cancelled, and stand by as the leader of the store."""
     patience = app.settings.server.drain.seconds
     try:
         async with working(app.context, executions=executions, patience=patience, hurry=hurry):
             about = f"for {app.settings.runtime}, {masked_address(app.settings.store_url)}"
             announce(app.settings.logs, "working", about)
-            await _work(app, wait=True)
+            await _work(app, lifecycle, wait=True, role="")
     except BaseExceptionGroup as several:
         raise first_of(several) from None
 
 
-async def _work(app: Pointsman, *, wait: bool) -> None:
+async def _serve_queues(app: Pointsman, queues: tuple[str, ...], steps: int, hurry: asyncio.Event) -> None:
+    """Perform the steps of queues until cancelled."""
+    patience = app.settings.server.drain.seconds
+    try:
+        with logging_to(app.context, app.settings.logs):
+            async with (
+                telemetry_of(app.context),
+                serving_queues(app.context, queues, steps=steps, patience=patience, hurry=hurry),
+            ):
+                about = f"on {', '.join(queues)}, {masked_address(app.settings.store_url)}"
+                announce(app.settings.logs, "working", about)
+                await asyncio.Event().wait()
+    except BaseExceptionGroup as several:
+        raise first_of(several) from None
+
+
+async def _work(app: Pointsman, lifecycle: Lifecycle, *, wait: bool, role: str = "worker") -> None:
     """Work until cancelled. Raises the first error if there are several."""
 
     def changed(role: LeaderRole) -> None:
+        lifecycle.leader = role
         if role == "here":
             announce(app.settings.logs, "leading", masked_address(app.settings.store_url))
             warn_if_scripted(app)
@@ -123,7 +214,7 @@ async def _work(app: Pointsman, *, wait: bool) -> None:
     try:
         with logging_to(app.context, app.settings.logs):
             async with telemetry_of(app.context):
-                await keep_leading(app.context, wait=wait, tell=print_trouble, changed=changed)
+                await keep_leading(app.context, wait=wait, tell=print_trouble, changed=changed, role=role)
     except BaseExceptionGroup as several:
         raise first_of(several) from None
 

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, BinaryIO, ClassVar, cast
 import click
 
 from pointsman.cli.app_opening import go, installation, session_at_prompt
-from pointsman.cli.completion import complete_execution
 from pointsman.cli.options import ExistingName, json_option, store_option
 from pointsman.cli.printing import print_deleted, print_json, say, shown
+from pointsman.cli.references import complete_execution, execution_argument, naming_executions
 from pointsman.errors import OperatorError
-from pointsman.settings.display import masked_address
+from pointsman.settings import masked_address
 from pointsman.values import JsonObject
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 @click.option("--session", metavar="ID", help="A conversation: its messages, executions and memory.")
 @json_option
 @store_option
+@naming_executions("executions")
 def delete(executions: tuple[str, ...], *, session: str | None, as_json: bool, store: str | None) -> None:
     """Delete ended executions with their sub-workflows, or a conversation, permanently.
 
@@ -58,17 +59,18 @@ def gc(*, dry_run: bool, as_json: bool, store: str | None) -> None:
 
     Without `retention` in the settings no execution is ever deleted. Safe beside processes that use the store.
     """
-    found = go(_gc(store, dry_run=dry_run))
+    collected = go(_gc(store, dry_run=dry_run))
     if as_json:
-        print_json(found)
+        print_json(collected)
         return
-    for one in cast("list[str]", found["executions"]):
-        click.echo(one)
-    executions = len(cast("list[str]", found["executions"]))
+    for execution in cast("list[str]", collected["executions"]):
+        click.echo(execution)
+    executions = len(cast("list[str]", collected["executions"]))
     verb = "would delete" if dry_run else "deleted"
     click.echo(
-        f"{verb} {executions} executions, {shown(found['blobs'])} unused contents, {shown(found['memories'])} expired"
-        f" values and {shown(found['copies'])} interrupted copies; {shown(found['bytesGivenBack'])} bytes given back",
+        f"{verb} {executions} executions, {shown(collected['blobs'])} unused contents, {shown(collected['memories'])} "
+        f"expired values and {shown(collected['copies'])} interrupted copies; "
+        f"{shown(collected['bytesGivenBack'])} bytes given back",
         err=True,
     )
 
@@ -85,17 +87,21 @@ class FileUnwritable(OperatorError):
 
 
 @click.command()
-@click.argument("execution", shell_complete=complete_execution)
+@execution_argument
 @click.option("--output", "-o", metavar="FILE", type=click.Path(path_type=Path), help="Default: standard output.")
+@json_option
 @store_option
-def export(execution: str, *, output: Path | None, store: str | None) -> None:
+def export(execution: str, *, output: Path | None, as_json: bool, store: str | None) -> None:
     """Export everything an execution needs to continue in another store: journal, effects, definition, script,
     sub-workflows.
 
     The file is JSON Lines, hashed throughout. It contains no keys of models and no secrets; it contains inputs
     and results.
     """
-    if output is None or str(output) == "-":
+    to_stdout = output is None or str(output) == "-"
+    if to_stdout and as_json:
+        raise click.UsageError("--json needs --output: the export itself goes to standard output")
+    if output is None or to_stdout:
         go(_export(store, execution, sys.stdout.buffer))
         return
     try:
@@ -107,6 +113,9 @@ def export(execution: str, *, output: Path | None, store: str | None) -> None:
             _export_beside(store, execution, output.resolve())
     except OSError as why:
         raise FileUnwritable(f"{str(output)!r} cannot be written: {why.strerror}", hint="Name another file.") from None
+    if as_json:
+        print_json({"executionId": execution, "file": str(output)})
+        return
     click.echo(f"exported {execution} to {output}", err=True)
 
 

@@ -13,7 +13,7 @@ import click
 
 from pointsman.cli.options import json_option
 from pointsman.cli.printing import escape_controls, print_json
-from pointsman.testing.cases import ENDINGS, CaseResult, find_tests, run_file
+from pointsman.testing.cases import ENDINGS, WorkflowTestResult, find_tests, run_file
 from pointsman.values import Json
 
 NO_XML: Final = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -33,7 +33,7 @@ def test(paths: tuple[Path, ...], *, wanted: str, junit: Path | None, as_json: b
     """
     files = [*find_tests(paths)]
     began = time.perf_counter()
-    outcomes: list[CaseResult] = []
+    outcomes: list[WorkflowTestResult] = []
     for file in files:
         heading = False
         for outcome in run_file(file):
@@ -60,7 +60,7 @@ def _print_heading(file: Path) -> bool:
     return True
 
 
-def _print(outcome: CaseResult) -> None:
+def _print(outcome: WorkflowTestResult) -> None:
     mark = click.style("✗", fg="red") if outcome.failures else click.style("✓", fg="green")
     click.echo(f"  {mark} {escape_controls(outcome.name)}  {click.style(f'{outcome.seconds:.2f} s', dim=True)}")
     for failure in outcome.failures:
@@ -75,7 +75,7 @@ def _print_total(passed: int, failed: int, took: float, paths: Sequence[Path]) -
     click.echo(f"{failures}{passed} passed in {took:.1f} s")
 
 
-def _view(outcome: CaseResult) -> Json:
+def _view(outcome: WorkflowTestResult) -> Json:
     failures = cast("list[Json]", [*outcome.failures])
     return {
         "file": str(outcome.file),
@@ -86,7 +86,7 @@ def _view(outcome: CaseResult) -> Json:
     }
 
 
-def _write_junit(path: Path, outcomes: list[CaseResult], took: float) -> None:
+def _write_junit(path: Path, outcomes: list[WorkflowTestResult], took: float) -> None:
     failed = sum(bool(outcome.failures) for outcome in outcomes)
     suite = ElementTree.Element(
         "testsuite", name="pointsman", tests=str(len(outcomes)), failures=str(failed), time=f"{took:.3f}"

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-from pointsman.cli.app_opening import go, installation, session_at_prompt, stoppable
-from pointsman.cli.completion import complete_workflow
+from pointsman.cli.app_opening import go, input_schema, installation, session_at_prompt, stoppable
 from pointsman.cli.options import Pair, input_of, json_option, model_option, store_option, value_of
 from pointsman.cli.printing import print_deleted, print_json, say, shown
-from pointsman.cli.results import when
+from pointsman.cli.references import complete_workflow
+from pointsman.cli.times import TIME_CHARS, when, when_and_distance
 from pointsman.session import Session
 
 if TYPE_CHECKING:
@@ -86,11 +86,11 @@ def add(
     store: str | None,
 ) -> None:
     """Schedule a saved workflow: give one of --cron, --every and --at."""
-    values = input_of(input_, fields)
 
     async def work(session: Session) -> StoredSchedule:
         from pointsman.workflows.calendar import timing_in_words  # Deferred: time zones take long to load.
 
+        values = input_of(input_, fields, await input_schema(session, workflow) if fields else None)
         return await session.schedules.add(
             workflow,
             timing_in_words(cron=cron, every=every, at=at, timezone=timezone),
@@ -148,7 +148,7 @@ def next_(schedule: str, *, count: int, as_json: bool, store: str | None) -> Non
     if not times:
         say(f"{schedule!r} is never due again")
     for at in times:
-        click.echo(when(at))
+        click.echo(when_and_distance(at))
 
 
 @schedules.command()
@@ -167,12 +167,12 @@ def run(schedule: str, *, as_json: bool, model: str | None, store: str | None) -
             await (await session.executions.drive(fired.execution)).settled()
         return fired_view(fired)
 
-    found = _with(store, work, model=model)
+    result = _with(store, work, model=model)
     if as_json:
-        print_json(found)
+        print_json(result)
     else:
-        _print_fired(found)
-    return UNDELIVERED if found["error"] else 0
+        _print_fired(result)
+    return UNDELIVERED if result["error"] else 0
 
 
 @click.command()
@@ -195,20 +195,20 @@ def publish(name: str, json_: str, *, key: str, as_json: bool, model: str | None
             await (await session.executions.drive(execution)).settled()
         return published
 
-    found = _with(store, work, model=model)
+    result = _with(store, work, model=model)
     if as_json:
-        print_json(found)
+        print_json(result)
     else:
-        for word, ids in (("delivered", found["delivered"]), ("started", found["started"])):
+        for word, ids in (("delivered", result["delivered"]), ("started", result["started"])):
             for one in ids:
                 click.echo(f"{word:9} {shown(one)}")
-        if not found["delivered"] and not found["started"]:
+        if not result["delivered"] and not result["started"]:
             say(f"note: no execution waits for the event {name!r}, and no trigger starts on it")
-    for one in found["undelivered"]:
+    for one in result["undelivered"]:
         say(f"not delivered: {shown(one['who'])} [{shown(one['code'])}] {shown(one['message'])}")
         if one["hint"]:
             say(f"  hint: {shown(one['hint'])}")
-    return UNDELIVERED if found["undelivered"] else 0
+    return UNDELIVERED if result["undelivered"] else 0
 
 
 def _with(store: str | None, work: Callable[[Session], Coroutine[Any, Any, T]], *, model: str | None = None) -> T:
@@ -233,12 +233,12 @@ def _print_schedule(view: ScheduleView) -> None:
     states = {"paused": view["paused"], "switched off": not view["enabled"], "stopped": view["stopped"]}
     rests = next((state for state, holds in states.items() if holds), None)
     due = rests or (when(view["next"]) if view["next"] is not None else "never again")
-    click.echo(f"{shown(view['id']):30}  {due:19}  {shown(view['when']):28} {shown(view['workflowId'])}")
+    click.echo(f"{shown(view['id']):30}  {due:{TIME_CHARS}}  {shown(view['when']):28} {shown(view['workflowId'])}")
     if view["stopped"]:
         click.echo(f"  stopped: {shown(view['stopped'])}")
-    for one in view["results"][:1]:
+    for result in view["results"][:1]:
         click.echo("  last: ", nl=False)
-        _print_fired(one)
+        _print_fired(result)
 
 
 def _print_fired(one: FiredView) -> None:
@@ -261,14 +261,14 @@ def notifications() -> None:
 @store_option
 def list_notices(*, as_json: bool, store: str | None) -> None:
     """List notices that wait, were sent within the last hour, or were given up."""
-    found = go(_list_notices(store))
+    notices = go(_list_notices(store))
     if as_json:
-        print_json({"notifications": found})
+        print_json({"notifications": notices})
         return
-    if not found:
+    if not notices:
         say("the outbox is empty")
-    for one in found:
-        _print_notice(one)
+    for notice in notices:
+        _print_notice(notice)
 
 
 async def _list_notices(store: str | None) -> list[NoticeView]:
@@ -282,11 +282,11 @@ async def _list_notices(store: str | None) -> list[NoticeView]:
 @store_option
 def retry_notice(notice: str, *, as_json: bool, store: str | None) -> None:
     """Send a notice again that was given up."""
-    found = go(_retry_notice(store, notice))
+    retried = go(_retry_notice(store, notice))
     if as_json:
-        print_json(found)
+        print_json(retried)
     else:
-        _print_notice(found)
+        _print_notice(retried)
 
 
 async def _retry_notice(store: str | None, notice: str) -> NoticeView:
@@ -294,6 +294,23 @@ async def _retry_notice(store: str | None, notice: str) -> NoticeView:
 
     async with installation(store) as app:
         return notice_view(await session_at_prompt(app).notifications.retry(notice))
+
+
+@notifications.command("revoke-links")
+@json_option
+@store_option
+def revoke_links(*, as_json: bool, store: str | None) -> None:
+    """Make all answer links that were sent invalid. New notices contain valid ones."""
+    go(_revoke_links(store))
+    if as_json:
+        print_json({"revoked": True})
+    else:
+        say("all answer links that were sent are revoked")
+
+
+async def _revoke_links(store: str | None) -> None:
+    async with installation(store) as app:
+        await session_at_prompt(app).notifications.revoke_links()
 
 
 def _print_notice(one: NoticeView) -> None:

@@ -173,17 +173,17 @@ def refusal_in(status: int, body: bytes, where: str) -> PointsmanError:
             f"{where} answered {status}: {excerpt!r}", hint="Check that the address is that of a Pointsman server."
         )
     document = cast("JsonObject", problem)
-    family = FAMILIES.get(status, CallerError)
-    why = refused(str(document["code"]), str(document.get("detail", "")), str(document.get("hint", "")), family)
+    error_class = FAMILIES.get(status, CallerError)
+    why = refused(str(document["code"]), str(document.get("detail", "")), str(document.get("hint", "")), error_class)
     problems = document.get("problems")
     vars(why).update(status=status, problems=tuple(cast("list[Json]", problems or ())))
     return why
 
 
-def refused(code: str, message: str, hint: str, family: type[PointsmanError] = PointsmanError) -> PointsmanError:
+def refused(code: str, message: str, hint: str, error_class: type[PointsmanError] = PointsmanError) -> PointsmanError:
     """Return the exception of a code; of its base class if this process does not know the code."""
     kind = _loaded(code) or cast(
-        "type[PointsmanError]", type("Refused", (family,), {"code": code, "__module__": "refused"})
+        "type[PointsmanError]", type("Refused", (error_class,), {"code": code, "__module__": "refused"})
     )
     # Constructors differ, and the server has already composed the message.
     why = kind.__new__(kind)

@@ -70,14 +70,14 @@ class Client:
     async def workflows(self, workflow: str | None = None) -> list[JsonObject]:
         """Return the latest revision of each saved workflow, or all revisions of one, newest first."""
         path = "/api/workflows" if workflow is None else f"{_workflow(workflow)}/versions"
-        found: list[JsonObject] = []
+        objects: list[JsonObject] = []
         after: str | None = None
         while True:
             page = await self._object(path, after=after, limit=PAGE)
-            found += cast("list[JsonObject]", page["workflows"])
+            objects += cast("list[JsonObject]", page["workflows"])
             after = cast("str | None", page["next"])
             if after is None:
-                return found
+                return objects
 
     async def source(self, reference: str) -> JsonObject:
         """Return a saved workflow: its `document` as the author wrote it, its problems, and the `etag` of this
@@ -142,9 +142,9 @@ class Client:
 
     async def open(self, execution: str) -> RemoteExecution:
         """Return an execution that exists. Raises `UnknownExecution`."""
-        found = self.execution(execution)
-        await found.status()
-        return found
+        handle = self.execution(execution)
+        await handle.status()
+        return handle
 
     async def view(self, execution: str) -> JsonObject:
         """Return an execution as JSON."""
@@ -164,23 +164,23 @@ class Client:
                 before=before,
                 limit=PAGE,
             )
-            for one in cast("list[JsonObject]", page["executions"]):
-                yield one
+            for execution in cast("list[JsonObject]", page["executions"]):
+                yield execution
             before = cast("str | None", page["next"])
             if before is None:
                 return
 
     async def inbox(self, *, workflow: str | None = None, everyone: bool = False) -> list[JsonObject]:
         """Return the open gates that the owner of this key may answer, oldest first."""
-        found: list[JsonObject] = []
+        objects: list[JsonObject] = []
         after: str | None = None
         while True:
             page = await self._list(
                 "/api/inbox", "gates", workflow=workflow, everyone=everyone or None, after=after, limit=PAGE
             )
-            found += page
+            objects += page
             if len(page) < PAGE:
-                return found
+                return objects
             after = str(page[-1]["cursor"])
 
     async def health(self) -> JsonObject:

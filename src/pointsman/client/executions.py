@@ -19,6 +19,7 @@ import httpx2
 import msgspec
 
 from pointsman.client.calls import AWAY, CONNECT_S, Query, ServerCalls, refusal_in, refused, segment, unreachable
+from pointsman.client.events import PublicEvent, event_of
 from pointsman.errors import PointsmanError
 from pointsman.values import Json, JsonObject
 
@@ -68,8 +69,8 @@ class RemoteExecution:
         begin: Begin = "start",
         live: bool = False,
         patience_s: float = PATIENCE_S,
-    ) -> AsyncGenerator[JsonObject, None]:
-        """Yield the events of the execution until it has ended: each has its `event` and, unless it is live, an `id`.
+    ) -> AsyncGenerator[PublicEvent, None]:
+        """Yield the events of the execution until it has ended, see `client.events`. Live ones have no `id`.
 
         Reconnects after lost connections and server restarts for up to `patience_s`, without lost or duplicate events.
         `after`
@@ -78,7 +79,7 @@ class RemoteExecution:
         async with aclosing(self._stream(after=after, begin=begin, patience_s=patience_s)) as events:
             async for event in events:
                 if event.id or live:
-                    yield event.json()
+                    yield event_of(event.json())
 
     def _stream(self, *, after: str | None, begin: Begin, patience_s: float) -> AsyncGenerator[StreamEvent, None]:
         return stream_events(self._calls, f"{self._path}/stream", {"from": begin}, after=after, patience_s=patience_s)
@@ -271,8 +272,8 @@ class StreamEvent:
 
     def json(self) -> JsonObject:
         """Return the data with the `event` name, and the `id` to continue after."""
-        found: JsonObject = msgspec.json.decode("\n".join(self.data))
-        return {**found, "event": self.event} | ({"id": self.id} if self.id else {})
+        result: JsonObject = msgspec.json.decode("\n".join(self.data))
+        return {**result, "event": self.event} | ({"id": self.id} if self.id else {})
 
 
 async def stream_events(

@@ -98,10 +98,10 @@ _FRACTION_WEIGHT: Final = 300
 """Applications that cost as much as a division by a `multipleOf`, which is exact."""
 
 
-class SchemaWrong(AuthorError):
+class JsonSchemaInvalid(AuthorError):
     """A JSON Schema is invalid, refers to something outside itself, or exceeds the limits."""
 
-    code: ClassVar[str] = "schema-wrong"
+    code: ClassVar[str] = "json-schema-invalid"
 
 
 class SchemaViolation(NamedTuple):
@@ -114,13 +114,13 @@ class SchemaViolation(NamedTuple):
 
 
 class JsonSchema:
-    """A compiled schema. Raises `SchemaWrong` if the schema cannot be used."""
+    """A compiled schema. Raises `JsonSchemaInvalid` if the schema cannot be used."""
 
     def __init__(self, schema: Json) -> None:
         shape = _shape_of(schema)
         if shape.faults:
             first = shape.faults[0]
-            raise SchemaWrong(f"this JSON Schema cannot be used: {first.message}", hint=first.hint)
+            raise JsonSchemaInvalid(f"this JSON Schema cannot be used: {first.message}", hint=first.hint)
         self._shape = shape
         self._validator = _validator(schema)
 
@@ -130,10 +130,12 @@ class JsonSchema:
 
     def correction(self, value: Json) -> str:
         """Return a text that explains to a model what to correct; empty if the value is valid."""
-        found = self.misfits(value, most=MISFITS_EXPLAINED_MAX)
-        if not found:
+        mismatches = self.misfits(value, most=MISFITS_EXPLAINED_MAX)
+        if not mismatches:
             return ""
-        return "; ".join(f"at {'/'.join(map(str, one.path)) or 'the top'}: {one.message}" for one in found)
+        return "; ".join(
+            f"at {'/'.join(map(str, mismatch.path)) or 'the top'}: {mismatch.message}" for mismatch in mismatches
+        )
 
     def misfits(self, value: Json, *, most: int = MISFITS_MAX) -> list[SchemaViolation]:
         """Return the misfits of a value; empty if it is valid. A single misfit if finding all would take too long."""
@@ -183,7 +185,7 @@ def _unusable(schema: Json) -> list[Problem]:
     compiled: a dead reference, a pattern with lookaround."""
     try:
         _validator(schema)
-    except SchemaWrong as why:
+    except JsonSchemaInvalid as why:
         return [_fault((), str(why), why.hint)]
     return []
 
@@ -198,7 +200,7 @@ def _validator(schema: Json) -> Draft202012Validator:
         )
     except (ValueError, TypeError, jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError) as why:
         hint = "Patterns have no lookaround and no backreferences; references lead to a part of the same schema."
-        raise SchemaWrong(f"this JSON Schema cannot be used: {_line(why)}", hint=hint) from why
+        raise JsonSchemaInvalid(f"this JSON Schema cannot be used: {_line(why)}", hint=hint) from why
 
 
 @cache
@@ -278,17 +280,17 @@ def _length(part: Json) -> int:
 
 def _sizes(value: Json) -> dict[int, int]:
     """Return the size of every object and list in a value, by its identity."""
-    found: dict[int, int] = {}
+    result: dict[int, int] = {}
     waiting: list[tuple[Json, bool]] = [(value, False)]
     while waiting:
         here, is_done = waiting.pop()
         inner = [*here.values()] if isinstance(here, dict) else here if isinstance(here, list) else []
         if is_done:
-            found[id(here)] = 1 + sum(found.get(id(one), _length(one)) for one in inner)
-        elif inner and id(here) not in found:
+            result[id(here)] = 1 + sum(result.get(id(one), _length(one)) for one in inner)
+        elif inner and id(here) not in result:
             waiting.append((here, True))
             waiting.extend((one, False) for one in inner if isinstance(one, dict | list))
-    return found
+    return result
 
 
 # Cost of a schema ---------------------------------------------------------------------------------------------------
@@ -408,13 +410,13 @@ def _unevaluated_excess(parts: list[_Subschema]) -> str:
 
 def _below(every: dict[int, tuple[_Subschema, int]], key: str | None) -> dict[int, tuple[_Subschema, int]]:
     """Return the subschemas for one part of the value. `key`: of the member; None: an item."""
-    found: dict[int, tuple[_Subschema, int]] = {}
+    result: dict[int, tuple[_Subschema, int]] = {}
     for part, times in every.values():
         own_schema = None if key is None else part.named.get(key)
         for inner in part.others if own_schema is None else [*part.others, own_schema]:
-            counted = found.get(inner.number)
-            found[inner.number] = (inner, times if counted is None else min(_MANY, counted[1] + times))
-    return found
+            counted = result.get(inner.number)
+            result[inner.number] = (inner, times if counted is None else min(_MANY, counted[1] + times))
+    return result
 
 
 def _add_members(
@@ -447,12 +449,12 @@ def _add_members(
 
 def _of_keys(every: dict[int, tuple[_Subschema, int]]) -> dict[int, tuple[_Subschema, int]]:
     """Return the subschemas for each key of the value."""
-    found: dict[int, tuple[_Subschema, int]] = {}
+    result: dict[int, tuple[_Subschema, int]] = {}
     for part, times in every.values():
         for inner in part.keys:
-            counted = found.get(inner.number)
-            found[inner.number] = (inner, times if counted is None else min(_MANY, counted[1] + times))
-    return found
+            counted = result.get(inner.number)
+            result[inner.number] = (inner, times if counted is None else min(_MANY, counted[1] + times))
+    return result
 
 
 def _shape_of(schema: Json) -> _Shape:
@@ -469,7 +471,7 @@ def _shape_of(schema: Json) -> _Shape:
 
 def _expanded(root: _Subschema) -> int:
     """Return the weight with the references expanded."""
-    found: dict[int, int] = {}
+    result: dict[int, int] = {}
     waiting: list[tuple[_Subschema, bool]] = [(root, False)]
     while waiting:
         part, is_done = waiting.pop()
@@ -477,16 +479,16 @@ def _expanded(root: _Subschema) -> int:
             return _MANY  # it depends on the value
         inner = [*part.same, *part.named.values(), *part.others, *part.keys]
         if is_done:
-            found[part.number] = min(_MANY, part.weight + sum(found[one.number] for one in inner))
+            result[part.number] = min(_MANY, part.weight + sum(result[one.number] for one in inner))
             continue
-        if part.number in found:
-            if found[part.number] < 0:
+        if part.number in result:
+            if result[part.number] < 0:
                 return _MANY  # it is still being counted: the references are circular
             continue
-        found[part.number] = -1
+        result[part.number] = -1
         waiting.append((part, True))
-        waiting.extend((one, False) for one in inner if found.get(one.number, -1) < 0)
-    return found[root.number]
+        waiting.extend((one, False) for one in inner if result.get(one.number, -1) < 0)
+    return result[root.number]
 
 
 class _ShapeReader:
@@ -568,9 +570,9 @@ class _ShapeReader:
 
     def _found(self, pointer: str, resource: JsonObject) -> list[Json]:
         """Return the target of a pointer, and read it: it may be where no keyword expects a subschema."""
-        found = _target(pointer, resource)
-        self._waiting.extend((self.places[pointer], one, 0) for one in found if isinstance(one, dict))
-        return found
+        target = _target(pointer, resource)
+        self._waiting.extend((self.places[pointer], one, 0) for one in target if isinstance(one, dict))
+        return target
 
     def _one(
         self, path: tuple[str | int, ...], here: JsonObject, inside: Sequence[tuple[tuple[str | int, ...], JsonObject]]
@@ -656,13 +658,13 @@ class _ShapeReader:
         joined = 0
         for part in [*self.parts.values()]:
             for reference in part.references:
-                found: Sequence[Json] = self.pointers.get(reference) or self.anchors.get(reference[1:], ())
-                joined += len(found)
-                if not found or joined > TARGETS_MAX:
+                values: Sequence[Json] = self.pointers.get(reference) or self.anchors.get(reference[1:], ())
+                joined += len(values)
+                if not values or joined > TARGETS_MAX:
                     message = f"the reference {reference[:100]!r} leads nowhere, or to too many parts"
                     self.faults.append(_fault(self.places[reference], message, "It leads to a part of this schema."))
                     return
-                part.same.extend(self._part(target) for target in found if isinstance(target, dict))
+                part.same.extend(self._part(target) for target in values if isinstance(target, dict))
         if excess := _unevaluated_excess([*self.parts.values()]):
             message = f"`unevaluatedProperties` and `unevaluatedItems` evaluate {excess}, with the references expanded"
             self.faults.append(_fault((), message, "Use `additionalProperties` and `items`, or fewer references."))
@@ -683,7 +685,7 @@ def _target(reference: str, resource: JsonObject) -> list[Json]:
 
 def _unquoted(pointer: str) -> str:
     """Decode the percent-encoding of a URI fragment."""
-    raw = ESCAPE.sub(lambda found: bytes.fromhex(found[1].decode()), pointer.encode("utf-8", "surrogatepass"))
+    raw = ESCAPE.sub(lambda match: bytes.fromhex(match[1].decode()), pointer.encode("utf-8", "surrogatepass"))
     return raw.decode("utf-8", "replace")
 
 
@@ -698,15 +700,15 @@ def _subschemas(schema: JsonObject) -> Iterator[tuple[tuple[str | int, ...], Jso
     for key, value in schema.items():
         if isinstance(value, dict):
             if key in _IN_OBJECTS:
-                yield from (((key, name), one) for name, one in value.items() if isinstance(one, dict))
+                yield from (((key, name), member) for name, member in value.items() if isinstance(member, dict))
             elif key in _ALONE:
                 yield (key,), value
         elif isinstance(value, list) and key in _IN_LISTS:
-            yield from (((key, index), one) for index, one in enumerate(value) if isinstance(one, dict))
+            yield from (((key, index), element) for index, element in enumerate(value) if isinstance(element, dict))
 
 
 def _weight(keyword: str, value: Json) -> int:
     """Return the cost of comparing with the value of a keyword. Plain alternatives are looked up in a table."""
-    if keyword == "enum" and isinstance(value, list) and not any(isinstance(one, dict | list) for one in value):
+    if keyword == "enum" and isinstance(value, list) and not any(isinstance(element, dict | list) for element in value):
         return 1
     return _parts(value)

@@ -48,32 +48,32 @@ def spelling_of(workflow: WorkflowDefinition) -> Spelling:
 def fields_of(workflow: WorkflowDefinition) -> frozenset[str]:
     """Return the state fields that a document names: declared, given as input, or written by a node."""
     properties = (workflow.input_schema or {}).get("properties")
-    found = set(properties) if isinstance(properties, dict) else set[str]()
-    found |= {pattern.split(".")[0] for pattern in workflow.state or {}}
+    fields = set(properties) if isinstance(properties, dict) else set[str]()
+    fields |= {pattern.split(".")[0] for pattern in workflow.state or {}}
     for node in workflow.nodes:
-        found |= {target.split(".")[0].split("[")[0] for target in node.outputs or {}}
-    return frozenset(found - {"state", "data", "$"})
+        fields |= {target.split(".")[0].split("[")[0] for target in node.outputs or {}}
+    return frozenset(fields - {"state", "data", "$"})
 
 
 def declared_in(workflow: WorkflowDefinition) -> frozenset[str]:
     """Return all names that a document gives to data anywhere: `{ x }` in its templates refers only to these."""
-    found = set(fields_of(workflow)) | (GRAPH_FIELDS if workflow.dialect == "graph" else frozenset[str]())
+    declared = set(fields_of(workflow)) | (GRAPH_FIELDS if workflow.dialect == "graph" else frozenset[str]())
     if workflow.sources:
-        found.add("sources")
+        declared.add("sources")
     for node in workflow.nodes:
-        found.update(node.inputs or ())  # not `|=`: with the keys of a dict it copies the whole set
+        declared.update(node.inputs or ())  # not `|=`: with the keys of a dict it copies the whole set
         match node.config:
             case StartConfig(inputs=inputs, set=written, defaults=defaults):
                 properties = (inputs or {}).get("properties")
-                found.update(properties if isinstance(properties, dict) else (), defaults or ())
-                found.update(target.split(".")[0] for target in written or ())
+                declared.update(properties if isinstance(properties, dict) else (), defaults or ())
+                declared.update(target.split(".")[0] for target in written or ())
             case TransformConfig(set=written):
-                found.update(target.split(".")[0] for target in written or ())
+                declared.update(target.split(".")[0] for target in written or ())
             case ParallelConfig(as_=name) | LoopConfig(as_=name) if name is not None:
-                found.add(name)
+                declared.add(name)
             case _:
                 pass
-    return frozenset(found)
+    return frozenset(declared)
 
 
 def names_at_large(workflow: WorkflowDefinition) -> Names:
@@ -93,7 +93,7 @@ def names_of(workflow: WorkflowDefinition, graph: Graph, plain: Names) -> tuple[
     undoing = compensations_of(workflow)
     if not alias and not undoing:
         return (plain,) * len(graph.ids)
-    around: list[set[str]] = [{alias[one] for one in scope or () if one in alias} for scope in graph.scopes]
+    around: list[set[str]] = [{alias[level] for level in scope or () if level in alias} for scope in graph.scopes]
     for loop, shape in graph.loops.items():
         for node in shape.body if loop in alias else ():
             around[node].add(alias[loop])

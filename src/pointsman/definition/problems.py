@@ -12,10 +12,11 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice
-from typing import Final, Literal, TypeAlias
+from typing import ClassVar, Final, Literal, TypeAlias
 
 from typing_extensions import TypedDict
 
+from pointsman.errors import AuthorError
 from pointsman.values import Json, JsonObject
 
 Severity: TypeAlias = Literal["error", "warning", "note"]
@@ -66,6 +67,8 @@ class Problem:
     line: int | None = None
     column: int | None = None
     """1-based, counted in characters."""
+    file: str = ""
+    """The Python file that `line` is in, of a workflow that is built in code."""
 
     def to_json(self) -> ProblemView:
         """Return the problem in the format of `check --json`."""
@@ -165,9 +168,9 @@ def _natural(pointer: str) -> tuple[tuple[int, str], ...]:
 
 def check_report(problems: Iterable[Problem], *, dialect: str | None) -> CheckReport:
     """Return what `check --json` prints."""
-    found = sort_problems(problems)
-    ok = not any(problem.severity == "error" for problem in found)
-    return {"ok": ok, "dialect": dialect, "problems": [problem.to_json() for problem in found]}
+    listed = sort_problems(problems)
+    ok = not any(problem.severity == "error" for problem in listed)
+    return {"ok": ok, "dialect": dialect, "problems": [problem.to_json() for problem in listed]}
 
 
 def did_you_mean(word: str, candidates: Iterable[str]) -> str:
@@ -272,3 +275,24 @@ def question(near: str | None, otherwise: str) -> str:
 def rename_fix(pointer: str, near: str | None) -> Repair | None:
     """Replace the unknown name with the suggestion."""
     return None if near is None else replace_at(pointer, near)
+
+
+class WorkflowInvalid(AuthorError):
+    """The workflow has errors; `problems` lists all of them."""
+
+    code: ClassVar[str] = "workflow-invalid"
+
+    def __init__(self, message: str, *, problems: tuple[Problem, ...], hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.problems = problems
+
+
+def invalid(problems: tuple[Problem, ...]) -> WorkflowInvalid:
+    """Return the exception for a workflow that has errors."""
+    errors = [problem for problem in problems if problem.severity == "error"]
+    first = errors[0]
+    more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
+    place = f"line {first.line}: " if first.line is not None else ""
+    if first.file:
+        place = f"{first.file}:{first.line}: "
+    return WorkflowInvalid(f"{place}{first.message}{more}", problems=problems, hint=first.hint)

@@ -105,14 +105,14 @@ class _Field(NamedTuple):
     writes: bool
 
 
-def sites_of(workflow: WorkflowDefinition) -> list[TextLocation]:
+def text_locations_of(workflow: WorkflowDefinition) -> list[TextLocation]:
     """Return every text location, in the order of each model's fields."""
-    found: list[TextLocation] = []
-    _add_model(found, workflow, ())
-    return found
+    locations: list[TextLocation] = []
+    _add_model(locations, workflow, ())
+    return locations
 
 
-def _add_model(found: list[TextLocation], model: Model, parts: Parts) -> None:
+def _add_model(locations: list[TextLocation], model: Model, parts: Parts) -> None:
     """Add the text locations of a model and of everything inside it. `parts` is the position of the model."""
     for field in _fields_of(type(model)):
         value: object = getattr(model, field.name)
@@ -120,59 +120,63 @@ def _add_model(found: list[TextLocation], model: Model, parts: Parts) -> None:
             continue
         at = (*parts, field.key)
         if field.spelled == "parameters":
-            found.append(TextLocation("parameters", "", at, cast(Json, value)))
+            locations.append(TextLocation("parameters", "", at, cast(Json, value)))
         elif field.writes:
-            _add_written(found, value, at, field)
+            _add_written(locations, value, at, field)
         elif not (field.key == "aggregate" and isinstance(model, JoinConfig) and value in AGGREGATES):
-            _add_value(found, value, at, field.spelled, field.inner)
+            _add_value(locations, value, at, field.spelled, field.inner)
 
 
-def _add_written(found: list[TextLocation], value: object, at: Parts, field: _Field) -> None:
+def _add_written(locations: list[TextLocation], value: object, at: Parts, field: _Field) -> None:
     """Add the text locations of a field that names the place where something is written."""
     if isinstance(value, dict):
-        found += [TextLocation("path", path, (*at, path), writes=True) for path in cast(Mapping[str, object], value)]
+        locations += [
+            TextLocation("path", path, (*at, path), writes=True) for path in cast(Mapping[str, object], value)
+        ]
     inside: list[TextLocation] = []
     _add_value(inside, cast(object, value), at, field.spelled, field.inner)
-    found += [site._replace(writes=True) if site.kind == "path" else site for site in inside]
+    locations += [location._replace(writes=True) if location.kind == "path" else location for location in inside]
 
 
-def _add_value(found: list[TextLocation], value: object, at: Parts, spelled: Kind | None, inner: Kind | None) -> None:
+def _add_value(
+    locations: list[TextLocation], value: object, at: Parts, spelled: Kind | None, inner: Kind | None
+) -> None:
     if isinstance(value, str):
         if spelled is not None:
-            found.append(TextLocation(spelled, value, at))
+            locations.append(TextLocation(spelled, value, at))
     elif isinstance(value, Model):
-        _add_model(found, value, at)
+        _add_model(locations, value, at)
     elif isinstance(value, Text):
         if spelled is not None:
             for language, text in value.languages().items():
-                found.append(TextLocation(spelled, text, (*at, language) if language else at))
+                locations.append(TextLocation(spelled, text, (*at, language) if language else at))
     elif isinstance(value, tuple | list):
-        for index, one in enumerate(cast(Sequence[object], value)):
-            _add_value(found, one, (*at, index), inner, None)
+        for index, element in enumerate(cast(Sequence[object], value)):
+            _add_value(locations, element, (*at, index), inner, None)
     elif isinstance(value, dict):
-        for key, one in cast(Mapping[str, object], value).items():
-            _add_value(found, one, (*at, key), inner, None)
+        for key, member in cast(Mapping[str, object], value).items():
+            _add_value(locations, member, (*at, key), inner, None)
     elif isinstance(value, WaitRule) and value.kind == "expression":
-        found.append(TextLocation("expression", value.expression, at))
+        locations.append(TextLocation("expression", value.expression, at))
 
 
 @cache
 def _fields_of(model: type[Model]) -> tuple[_Field, ...]:
-    found: list[_Field] = []
+    fields: list[_Field] = []
     for name, field in model.model_fields.items():
         key, writes = field.alias or name, name in WRITES.get(model, ())
         if name in TREES.get(model, ()):
-            found.append(_Field(name, key, "parameters", None, writes))
+            fields.append(_Field(name, key, "parameters", None, writes))
             continue
         if model is JoinConfig and name == "aggregate":
-            found.append(_Field(name, key, "expression", None, writes))
+            fields.append(_Field(name, key, "expression", None, writes))
             continue
         own = _mark(field.metadata)
         spelled, inner = _spelled(field.annotation)
         shapes = _has_shapes(field.annotation) or WaitRule in get_args(field.annotation)
         if own or spelled or inner or shapes:
-            found.append(_Field(name, key, own or spelled, inner, writes))
-    return tuple(found)
+            fields.append(_Field(name, key, own or spelled, inner, writes))
+    return tuple(fields)
 
 
 def _mark(metadata: Sequence[object]) -> Kind | None:
@@ -186,7 +190,7 @@ def _spelled(annotation: object) -> tuple[Kind | None, Kind | None]:
         spelled, inner = _spelled(arguments[0])
         return _mark(arguments[1:]) or spelled, inner
     if origin in (Union, UnionType):
-        pairs = [_spelled(one) for one in arguments if one is not NoneType]
+        pairs = [_spelled(argument) for argument in arguments if argument is not NoneType]
         return next((own for own, _ in pairs if own), None), next((inner for _, inner in pairs if inner), None)
     if origin in (tuple, list):
         return None, _spelled(arguments[0])[0]
@@ -198,4 +202,4 @@ def _spelled(annotation: object) -> tuple[Kind | None, Kind | None]:
 def _has_shapes(annotation: object) -> bool:
     if isinstance(annotation, type) and issubclass(annotation, Model):
         return True
-    return any(_has_shapes(one) for one in get_args(annotation))
+    return any(_has_shapes(argument) for argument in get_args(annotation))

@@ -131,17 +131,17 @@ def _read(document: Document, candidate: Candidate, *, dialect: str | None, name
         pointer = candidate.sources.author_pointer("/nodes" if "nodes" in candidate.document else "")
         empty = error("no-nodes", pointer, "the workflow has no nodes", hint="Add a node.")
         return ReadDocument(None, (*document.problems, document.placed(empty)), None, document)
-    found = list(dialects_of(candidate.document)) if dialect is None else [dialect]
-    if dialect is None and not found:
-        found = [
+    dialects = list(dialects_of(candidate.document)) if dialect is None else [dialect]
+    if dialect is None and not dialects:
+        dialects = [
             plugin.name
             for plugin in entry_points(group=ENTRY_POINTS)
             if _InstalledDialect(plugin).matches(candidate.document)
         ]
-    if len(found) != 1:
+    if len(dialects) != 1:
         problem = _undecided(candidate)
         return ReadDocument(None, (*document.problems, document.placed(problem)), None, document)
-    imported = _module_of(found[0]).read(candidate.document, name=name)
+    imported = _module_of(dialects[0]).read(candidate.document, name=name)
     imported = ImportedDocument(imported.document, imported.losses, imported.sources.within(candidate.sources))
     losses = [_outer(loss, candidate.sources) for loss in imported.losses]
     workflow, imported, problems = validated(imported)
@@ -150,7 +150,7 @@ def _read(document: Document, candidate: Candidate, *, dialect: str | None, name
     )
     placed = [document.placed(imported.placed(problem)) for problem in (*problems, *empty)]
     everything = (*document.problems, *(document.placed(loss) for loss in losses), *placed)
-    return ReadDocument(workflow, sort_problems(everything), found[0], document, imported)
+    return ReadDocument(workflow, sort_problems(everything), dialects[0], document, imported)
 
 
 def _is_empty(workflow: WorkflowDefinition | None) -> bool:
@@ -187,7 +187,7 @@ def _undecided(candidate: Candidate) -> Problem:
 def _module_of(dialect: str) -> DialectModule:
     """Return the module of a dialect, imported on first use."""
     if dialect in DIALECTS:
-        return cast(DialectModule, import_module(f"pointsman.dialects.{dialect}.dialect"))
+        return cast(DialectModule, import_module(f"pointsman.dialects.{dialect}"))
     installed = {plugin.name: plugin for plugin in entry_points(group=ENTRY_POINTS)}
     if dialect in installed:
         return _InstalledDialect(installed[dialect])
@@ -198,7 +198,7 @@ def _module_of(dialect: str) -> DialectModule:
 
 def _sketches(document: Document) -> tuple[Problem, ...]:
     """Return errors for values such as `"agent|fanout|loop"`, which belong to the sketch of a schema."""
-    found: list[Problem] = []
+    problems: list[Problem] = []
     waiting: list[_Part] = [(None, "", document.value)]
     while waiting:
         part = waiting.pop()
@@ -213,8 +213,8 @@ def _sketches(document: Document) -> tuple[Problem, ...]:
                 elif key in _KINDS and isinstance(inner, str) and len(inner) < 500 and _SKETCH.fullmatch(inner.strip()):
                     at = pointer_to(*_path_of(part), key)
                     problem = error("schema-sketch", at, f"{inner!r} is a choice, not a value", hint=SKETCH_HINT)
-                    found.append(document.placed(problem))
-    return tuple(found)
+                    problems.append(document.placed(problem))
+    return tuple(problems)
 
 
 _Part: TypeAlias = "tuple[_Part | None, str | int, Json]"

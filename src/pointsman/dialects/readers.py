@@ -184,11 +184,11 @@ class FieldWords(dict[str, tuple[str, ...]]):
     @cached_property
     def uses(self) -> Mapping[str, tuple[tuple[str, int], ...]]:
         """Spelling -> (native name, position among its spellings), for fields with several spellings."""
-        found: dict[str, tuple[tuple[str, int], ...]] = {}
+        result: dict[str, tuple[tuple[str, int], ...]] = {}
         for name, spellings in self.items():
             for style, word in enumerate(spellings if len(spellings) > 1 else ()):
-                found[word] = (*found.get(word, ()), (name, style))
-        return found
+                result[word] = (*result.get(word, ()), (name, style))
+        return result
 
 
 NO_WORDS: Final = FieldWords()
@@ -225,7 +225,7 @@ def slug(text: str, *, separator: str = "-") -> str:
 
 def literal_text(text: str) -> str:
     """Return a template that renders to this text."""
-    return _BRACE.sub(lambda found: "\\{" if found[0] == "{" else found[0], text)
+    return _BRACE.sub(lambda match: "\\{" if match[0] == "{" else match[0], text)
 
 
 def key_of(value: Json) -> str:
@@ -365,7 +365,10 @@ class ForeignReader:
             self.move(native, "", "version", head, "version")
             return
         self.note(
-            "version-kept", head.at("version"), f"{version!r} is not a semantic version", "It is stored, but not used."
+            "version-not-semantic",
+            head.at("version"),
+            f"{version!r} is not a semantic version",
+            "It is stored, but not used.",
         )
         head.taken.discard(head.said("version"))
 
@@ -374,9 +377,9 @@ class ForeignReader:
         value = record.take(name)
         if value is not None and not isinstance(value, dict):
             self.error("wrong-type", record.at(name), f"{record.said(name)!r} must be an object")
-        found = Record(object_of(value), record.at(name), words or NO_WORDS)
-        self.read.append(found)
-        return found
+        inner = Record(object_of(value), record.at(name), words or NO_WORDS)
+        self.read.append(inner)
+        return inner
 
     def keep(self, native: JsonObject, at: str, record: Record, **more: Json) -> None:
         """Keep fields without a native counterpart in their part, under `x-<dialect>`."""
@@ -401,16 +404,16 @@ class ForeignReader:
     def _report_misspelt(self) -> None:
         """Report keys that are probably misspelt. Objects with the same keys are compared once."""
         suggestions = Suggestions()
-        found: dict[tuple[frozenset[str], ...], list[tuple[str, str]]] = {}
+        result: dict[tuple[frozenset[str], ...], list[tuple[str, str]]] = {}
         for record in self.read:
             if record.value.keys() <= record.taken:
                 continue
             shape = (frozenset(record.value), frozenset(record.taken), record.known)
-            if (keys := found.get(shape)) is None:
-                keys = found[shape] = [*record.misspelt(suggestions)]
+            if (keys := result.get(shape)) is None:
+                keys = result[shape] = [*record.misspelt(suggestions)]
             for key, near in keys:
                 self.warning(
-                    "kept-key",
+                    "ignored-key",
                     record.pointer + pointer_to(key),
                     f"the key {key!r} has no effect",
                     f"Did you mean {near!r}?",
@@ -428,13 +431,13 @@ def records(value: Json, pointer: str, words: FieldWords, reading: ForeignReader
     if not isinstance(value, list):
         reading.error("wrong-type", pointer, "must be a list")
         return []
-    found: list[Record] = []
+    records: list[Record] = []
     for index, part in enumerate(value):
         if isinstance(part, dict):
-            found.append(Record(part, f"{pointer}/{index}", words))
+            records.append(Record(part, f"{pointer}/{index}", words))
         else:
             reading.error("wrong-type", f"{pointer}/{index}", f"must be an object, not {str(part)[:60]!r}")
-    return found
+    return records
 
 
 def mixed_spellings(records: Iterable[Record]) -> Problem | None:

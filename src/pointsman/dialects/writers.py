@@ -1,4 +1,4 @@
-"""Shared parts of the writers of dialects: losses, conditions, and lossless writing.
+"""Shared parts of the writers of dialects: losses, conditions, and lossless writing, YAML.
 
 In lossless writing, parts that did not change stay exactly as their author wrote them.
 
@@ -12,6 +12,7 @@ that part. Fields that the dialect cannot express survive, because neither rende
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -141,17 +142,17 @@ def _own_part(dialect: Dialect, workflow: WorkflowDefinition, original: JsonObje
 
 
 def _at(document: JsonObject, path: Sequence[str]) -> JsonObject:
-    found: Json = document
+    result: Json = document
     for part in path:
-        match found:
+        match result:
             case list():
-                found = found[int(part)]
+                result = result[int(part)]
             case dict():
-                found = found[part]
+                result = result[part]
             case _:
                 break
-    assert isinstance(found, dict), "an envelope holds an object"
-    return found
+    assert isinstance(result, dict), "an envelope holds an object"
+    return result
 
 
 def _replaced(document: Json, path: Sequence[str], new: Json) -> Json:
@@ -172,12 +173,12 @@ def _fresh(dialect: Dialect, after: Rendered) -> JsonObject:
 
 def _author_positions(keys: Sequence[str], native: str, imported: ImportedDocument) -> dict[str, int]:
     """Return key -> index in the author's list, for each part."""
-    found: dict[str, int] = {}
+    result: dict[str, int] = {}
     for index, key in enumerate(keys):
         last = pointer_parts(imported.sources.author_pointer(f"{native}/{index}"))[-1]
         if last.isdigit():
-            found[key] = int(last)
-    return found
+            result[key] = int(last)
+    return result
 
 
 def node_keys(workflow: WorkflowDefinition) -> tuple[str, ...]:
@@ -280,13 +281,13 @@ def _style_of(document: Json, words: FieldWords) -> int:
     unread: list[Json] = [document]
     while unread:
         match unread.pop():
-            case dict() as found:
-                for key in found:
+            case dict() as collection:
+                for key in collection:
                     if key in style_of:
                         counts[style_of[key]] = counts.get(style_of[key], 0) + 1
-                unread.extend(found.values())
-            case list() as found:
-                unread.extend(found)
+                unread.extend(collection.values())
+            case list() as collection:
+                unread.extend(collection)
             case _:
                 pass
     return max(counts, key=lambda style: (counts[style], -style), default=0)
@@ -356,10 +357,10 @@ def lost_fields(part: Model, fields: Collection[str], at: str, dialect: str) -> 
 def document_of(part: Model | None) -> JsonObject:
     """Return a part of a workflow as JSON, without unset fields; of a workflow without nodes and edges."""
     if isinstance(part, WorkflowDefinition):
-        found = as_json(part.model_dump(by_alias=True, exclude_unset=True, exclude={"nodes", "edges"}))
+        document = as_json(part.model_dump(by_alias=True, exclude_unset=True, exclude={"nodes", "edges"}))
     else:
-        found = as_json(written(part))
-    return {key: value for key, value in found.items() if value is not None} if isinstance(found, dict) else {}
+        document = as_json(written(part))
+    return {key: value for key, value in document.items() if value is not None} if isinstance(document, dict) else {}
 
 
 def as_json(value: object) -> Json:
@@ -389,11 +390,23 @@ def labels_of(workflow: WorkflowDefinition) -> dict[str, str]:
 
 
 def outgoing(workflow: WorkflowDefinition) -> dict[str, list[Edge]]:
-    found: dict[str, list[Edge]] = {node.id: [] for node in workflow.nodes}
+    edges_of: dict[str, list[Edge]] = {node.id: [] for node in workflow.nodes}
     for edge in workflow.edges:
-        found.setdefault(edge.source, []).append(edge)
-    return found
+        edges_of.setdefault(edge.source, []).append(edge)
+    return edges_of
 
 
 def type_of(node: Node) -> str:
     return f"a node of type {node.type!r}"
+
+
+def yaml_text(value: JsonObject) -> str:
+    """Return a value as YAML, in the order of its keys."""
+    from ruamel.yaml import YAML  # Import here: most commands never write YAML.
+
+    writer = YAML()
+    writer.default_flow_style = False
+    writer.width = 110
+    text = io.StringIO()
+    writer.dump(value, text)  # pyright: ignore[reportUnknownMemberType] - ruamel types its parameter as Any
+    return text.getvalue().rstrip("\n")

@@ -33,6 +33,8 @@ class GateApprovers(Struct, frozen=True, kw_only=True, omit_defaults=True, renam
     """Votes for `reject` that close the gate."""
     delegable: bool = True
     """Whether an approver may delegate."""
+    by_link: bool = False
+    """Whether the signed link of a notification is enough to answer."""
 
     @property
     def named(self) -> bool:
@@ -205,6 +207,8 @@ class WorkAction(Struct, frozen=True, kw_only=True, gc=False):
     """A decision by model: `next` is its branch, and the incoming value is passed on."""
     cache: Literal["off", "execution", "session", "long_term"] = "off"
     """Scope of the result cache: among whose steps an equal one is reused."""
+    queue: str = ""
+    """Where several processes drive a store: the queue whose workers perform it; empty: where it is driven."""
 
 
 class StartAction(Struct, frozen=True, kw_only=True, gc=False):

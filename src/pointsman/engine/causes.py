@@ -45,12 +45,12 @@ def cause_of(report: Report, events: Sequence[Event]) -> Cause:
     """Return the cause of a row with these events."""
     if type(report) is WorkDone:
         first = events[0]
-        done = first if type(first) is StepSucceeded else _success(events)  # saves a call for almost every row
-        if done is not None and done.result is report.result:
+        success = first if type(first) is StepSucceeded else _success(events)  # saves a call for almost every row
+        if success is not None and success.result is report.result:
             return WORK_DONE
     elif type(report) is ChildEnded:
-        done = _success(events)
-        if done is not None and done.result is report.output:
+        success = _success(events)
+        if success is not None and success.result is report.output:
             return CHILD_ENDED
     elif type(report) is Start:
         return STARTED
@@ -67,26 +67,26 @@ def report_of(state: ExecutionState, cause: Cause | None, events: Sequence[Event
         return cause.report
     if isinstance(events[0], ExecutionStarted):
         return _start(events[0])
-    done = _success(events)
-    at = None if done is None else state.steps.get(done.step)
-    if done is None or at is None or at.phase == "recover":
+    success = _success(events)
+    at = None if success is None else state.steps.get(success.step)
+    if success is None or at is None or at.phase == "recover":
         return None
     if at.child:
-        return ChildEnded(step=done.step, attempt=done.attempt, output=done.result, usage=done.usage)
-    text = (done.annotations or {}).get("text")
+        return ChildEnded(step=success.step, attempt=success.attempt, output=success.result, usage=success.usage)
+    text = (success.annotations or {}).get("text")
     return WorkDone(
-        step=done.step,
-        attempt=done.attempt,
-        result=done.result,
-        next=done.next,
-        labels=done.labels,
+        step=success.step,
+        attempt=success.attempt,
+        result=success.result,
+        next=success.next,
+        labels=success.labels,
         text=text if isinstance(text, str) else None,
-        pending=done.pending,
-        messages=done.messages,
+        pending=success.pending,
+        messages=success.messages,
         warnings=tuple(event.message for event in events if isinstance(event, WarningRaised) and event.code == WORK),
-        usage=done.usage,
-        cached=done.cached,
-        printed=done.printed,
+        usage=success.usage,
+        cached=success.cached,
+        printed=success.printed,
     )
 
 

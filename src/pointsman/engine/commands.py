@@ -17,7 +17,7 @@ Phase: TypeAlias = Literal["work", "recover"]
 """`work`: the node's own work · `recover`: a model advises what to do after a failure."""
 
 
-class Execute(Struct, frozen=True, kw_only=True):
+class Execute(Struct, frozen=True, kw_only=True, gc=False):
     """Perform one attempt of one step, and report `WorkDone` or `WorkFailed` for exactly (step, attempt)."""
 
     step: Step
@@ -36,32 +36,32 @@ class Execute(Struct, frozen=True, kw_only=True):
     """Verdicts on tool calls that this attempt proposed before it was repeated."""
 
 
-class Stop(Struct, frozen=True, kw_only=True):
+class Stop(Struct, frozen=True, kw_only=True, gc=False):
     """Cancel the work of this step; its result would be refused."""
 
     step: Step
 
 
-class SetTimer(Struct, frozen=True, kw_only=True):
+class SetTimer(Struct, frozen=True, kw_only=True, gc=False):
     """Report `TimerFired(timer)` at or after `at` (unix seconds)."""
 
     timer: str
     at: float
 
 
-class DropTimer(Struct, frozen=True, kw_only=True):
+class DropTimer(Struct, frozen=True, kw_only=True, gc=False):
     """Drop an unneeded timer. If it fires, it has no effect."""
 
     timer: str
 
 
-class AnnounceGate(Struct, frozen=True, kw_only=True):
+class AnnounceGate(Struct, frozen=True, kw_only=True, gc=False):
     """Announce an open gate to inboxes and notifications. The gate itself is in the state."""
 
     step: Step
 
 
-class StartChild(Struct, frozen=True, kw_only=True):
+class StartChild(Struct, frozen=True, kw_only=True, gc=False):
     """Start (or find) the child execution of this step and report `ChildEnded` when it ends."""
 
     step: Step
@@ -74,7 +74,7 @@ class StartChild(Struct, frozen=True, kw_only=True):
     """The tool call that the child performs; 0: the node's own work."""
 
 
-class HoldChild(Struct, frozen=True, kw_only=True):
+class HoldChild(Struct, frozen=True, kw_only=True, gc=False):
     """Pause the child execution of this attempt, because a limit stopped its parent. `StartChild` resumes it."""
 
     step: Step
@@ -82,7 +82,7 @@ class HoldChild(Struct, frozen=True, kw_only=True):
     call: int = 0
 
 
-class StopChild(Struct, frozen=True, kw_only=True):
+class StopChild(Struct, frozen=True, kw_only=True, gc=False):
     """Cancel the child execution of this attempt of a step, and report `DeliveryConfirmed`."""
 
     order: str
@@ -91,7 +91,7 @@ class StopChild(Struct, frozen=True, kw_only=True):
     call: int = 0
 
 
-class Publish(Struct, frozen=True, kw_only=True):
+class Publish(Struct, frozen=True, kw_only=True, gc=False):
     """Deliver an emitted event to executions that wait for it, and report `DeliveryConfirmed`."""
 
     order: str

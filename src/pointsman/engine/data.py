@@ -85,7 +85,7 @@ def reduced(old: Json, value: Json, reduce: Reducer, path: Sequence[str | int]) 
             return have + new if reduce == "add" else min(have, new) if reduce == "min" else max(have, new)
 
 
-class Data(Struct, eq=False):
+class Data(Struct, eq=False, gc=False):
     """One version of a scope's data, written by one owner."""
 
     root: JsonObject
@@ -148,21 +148,21 @@ class Data(Struct, eq=False):
         return here
 
     def _own(self, container: Json, path: Sequence[str | int] = ()) -> JsonObject | list[Json]:
-        held = _container(container, path)
-        if id(held) in self.owned:
-            return held
+        target = _container(container, path)
+        if id(target) in self.owned:
+            return target
         if len(self.owned) >= OWNED_MAX:
             self.owned = {}
-        copy = held.copy()
+        copy = target.copy()
         self.owned[id(copy)] = copy
         return copy
 
 
-def _container(held: Json, path: Sequence[str | int]) -> JsonObject | list[Json]:
-    if isinstance(held, CONTAINERS):
-        return held
+def _container(value: Json, path: Sequence[str | int]) -> JsonObject | list[Json]:
+    if isinstance(value, CONTAINERS):
+        return value
     raise WriteFailed(
-        f"cannot write below {dotted(path)!r}: it holds a {type(held).__name__}",
+        f"cannot write below {dotted(path)!r}: it holds a {type(value).__name__}",
         hint="Only objects have fields, and only lists have elements.",
     )
 
@@ -204,7 +204,7 @@ def _put(holder: JsonObject | list[Json], part: str | int, value: Json, path: Se
 REPLACING: Final = ("set", "last")
 
 
-class LogEntry(Struct, eq=False):
+class LogEntry(Struct, eq=False, gc=False):
     """Writes of one node with one lineage, in order."""
 
     lineage: Lineage
@@ -214,7 +214,7 @@ class LogEntry(Struct, eq=False):
     """Reducer of its last write."""
 
 
-class LoggedPath(Struct, eq=False):
+class LoggedPath(Struct, eq=False, gc=False):
     """Everything written to one path since control split."""
 
     base: Json
@@ -258,7 +258,7 @@ class LoggedPath(Struct, eq=False):
         return draft.root["value"]
 
 
-class WriteLog(Struct, eq=False):
+class WriteLog(Struct, eq=False, gc=False):
     """The write log of one scope, by path."""
 
     by_path: dict[Path, LoggedPath] = {}
@@ -277,21 +277,21 @@ class WriteLog(Struct, eq=False):
 
     def read(self, path: Path, thread: Lineage, node: str) -> None:
         """Record a read."""
-        known = self.readers.setdefault(path, {})
-        known[node] = max(thread, known.get(node, ()))
+        nodes = self.readers.setdefault(path, {})
+        nodes[node] = max(thread, nodes.get(node, ()))
 
     def readers_of(self, path: Path) -> Iterator[tuple[str, Lineage]]:
         """Yield the readers at a path, above it, or below it."""
-        for known, nodes in self.readers.items():
-            if all(one == other for one, other in zip(known, path, strict=False)):
+        for read_path, nodes in self.readers.items():
+            if all(part == other for part, other in zip(read_path, path, strict=False)):
                 yield from nodes.items()
 
     def forget(self, path: Path) -> None:
         """Drop the writes at, above or below a path."""
-        for known, _ in [*self.overlapping(path)]:
-            del self.by_path[known]
-            for width in range(1, len(known)):
-                self.below[known[:width]].discard(known)
+        for read_path, _ in [*self.overlapping(path)]:
+            del self.by_path[read_path]
+            for width in range(1, len(read_path)):
+                self.below[read_path[:width]].discard(read_path)
 
     def write(self, data: Data, write: Write, value: Json, thread: Lineage, node: str) -> None:
         """Apply a write at its position among those of other lineages."""

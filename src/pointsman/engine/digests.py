@@ -56,9 +56,9 @@ def digest_of_call(name: str, arguments: Json) -> str:
     return _hashed([name, arguments])
 
 
-def names(given: str, digest: str) -> bool:
+def names(text: str, digest: str) -> bool:
     """Return whether a given digest, possibly abbreviated, identifies this one."""
-    return len(given) >= SHORT_CHARS and digest.startswith(given)
+    return len(text) >= SHORT_CHARS and digest.startswith(text)
 
 
 def is_about(verdict: CallVerdict, name: str, arguments: JsonObject) -> bool:
@@ -82,11 +82,11 @@ def _hashed(value: list[Json]) -> str:
     return blake2b(msgspec.json.encode(value, order="sorted"), digest_size=DIGEST_BYTES).hexdigest()
 
 
-def is_same(one: Json, other: Json) -> bool:
+def is_same(first: Json, other: Json) -> bool:
     """Return whether two values are equal in JSON: 1, 1.0 and true differ. Identical objects are not compared in
     depth.
     """
-    pending: list[tuple[Json, Json]] = [(one, other)]
+    pending: list[tuple[Json, Json]] = [(first, other)]
     while pending:
         left, right = pending.pop()
         if left is right:

@@ -6,11 +6,11 @@ from typing import Final
 
 from msgspec import Struct
 
-from pointsman.errors import PointsmanError
+from pointsman.errors import FORMER_CODES, PointsmanError
 from pointsman.values import JsonObject
 
 
-class Failure(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Failure(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """The cause of a failed attempt. `code` is stable; `retryable`: whether the same attempt could succeed later."""
 
     code: str
@@ -30,8 +30,9 @@ TIMEOUTS: Final = frozenset({TIMEOUT, "tool-timeout", "model-timeout"})
 
 
 def is_one_of(failure: Failure, codes: frozenset[str]) -> bool:
-    """Return whether one of these codes covers the failure. `timeout` also covers the timeout of a call."""
-    return failure.code in codes or (TIMEOUT in codes and failure.code in TIMEOUTS)
+    """Return whether one of these codes, or a former name, covers the failure. `timeout` covers those of calls, too."""
+    code = failure.code
+    return code in codes or (TIMEOUT in codes and code in TIMEOUTS) or FORMER_CODES.get(code) in codes
 
 
 def failure_by(why: PointsmanError) -> Failure:
@@ -85,14 +86,14 @@ because the clients of providers and tools wrap system errors in their own types
 def connection_problem(why: BaseException) -> tuple[str, str]:
     """Return why a service could not be reached, and what to check, from an exception and its causes."""
     words: list[str] = []
-    one: BaseException | None = why
+    cause: BaseException | None = why
     for _ in range(_CHAIN_MAX):
-        if one is None:
+        if cause is None:
             break
-        words.append(f"{type(one).__name__}: {one}")
-        one = one.__cause__ or one.__context__
-    told = "\n".join(words)
+        words.append(f"{type(cause).__name__}: {cause}")
+        cause = cause.__cause__ or cause.__context__
+    text = "\n".join(words)
     for marks, what, hint in _CONNECTION_PROBLEMS:
-        if any(mark in told for mark in marks):
+        if any(mark in text for mark in marks):
             return what, hint
     return words[-1], "Check that the service at this address runs."

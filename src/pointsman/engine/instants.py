@@ -22,17 +22,17 @@ def seconds_of(value: Json) -> float | None:
         return None
     if isinstance(value, int | float):
         return float(value) if abs(value) <= _SECONDS_MAX else None
-    found = _ISO.fullmatch(value.strip()) if isinstance(value, str) else None
-    if found is None:
+    match = _ISO.fullmatch(value.strip()) if isinstance(value, str) else None
+    if match is None:
         return None
-    year, month, day = int(found[1]), int(found[2]), int(found[3])
-    hour, minute, second = (int(found[n] or 0) for n in (4, 5, 6))
+    year, month, day = int(match[1]), int(match[2]), int(match[3])
+    hour, minute, second = (int(match[n] or 0) for n in (4, 5, 6))
     if not (1 <= month <= 12 and 1 <= day <= _days_in(year, month) and hour < 24 and minute < 60 and second < 61):
         return None
-    if found[8] not in (None, "Z") and (int(found[8][1:3]) > 23 or int(found[8][-2:]) > 59):
+    if match[8] not in (None, "Z") and (int(match[8][1:3]) > 23 or int(match[8][-2:]) > 59):
         return None
     whole = ((_day_number(year, month, day) * 24 + hour) * 60 + minute) * 60 + second
-    return whole + float(found[7] or 0) - _offset(found[8])
+    return whole + float(match[7] or 0) - _offset(match[8])
 
 
 def _offset(zone: str | None) -> int:

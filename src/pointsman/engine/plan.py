@@ -224,3 +224,5 @@ class Plan(Struct, frozen=True, kw_only=True, gc=False):
     """The node that handles a failure of the execution."""
     partial_run: PartialRun | None = None
     """The partial run that this plan performs, if any."""
+    queues: Mapping[str, str] = {}
+    """The queues of the nodes that workers of a queue perform."""

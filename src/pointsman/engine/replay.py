@@ -88,35 +88,35 @@ def replaying(
     plans: Plans, execution: str, rows: Sequence[RecordedRow], *, other: bool = False, differences_max: int = 100
 ) -> Parts[Replay]:
     """Decide every row again like `replay`, in parts: at least one for each row."""
-    found = Replay(ExecutionState(execution))
+    replayed = Replay(ExecutionState(execution))
     owners = _owners(execution, rows)
     for number, row in enumerate(rows):
         yield
-        found.state.id = owners[number]
-        found.rows = row.seq
-        plan = plans(_definition(found.state, row))
-        unfit = [_unfit(row, one) for one in misfits(plan, found.state)] if other else []
+        replayed.state.id = owners[number]
+        replayed.rows = row.seq
+        plan = plans(_definition(replayed.state, row))
+        unfit = [_unfit(row, mismatch) for mismatch in misfits(plan, replayed.state)] if other else []
         if unfit:
-            found.differences += unfit
+            replayed.differences += unfit
             break
-        report = report_of(found.state, row.cause, row.events)
+        report = report_of(replayed.state, row.cause, row.events)
         if report is None:
-            found.rows_without_report.append(row.seq)
-            _fold(found.state, row)
+            replayed.rows_without_report.append(row.seq)
+            _fold(replayed.state, row)
             continue
-        differences = yield from _differences(plan, found.state, row, report, _short_of(rows, number))
+        differences = yield from _differences(plan, replayed.state, row, report, _short_of(rows, number))
         if differences is not None:
-            found.differences += differences
-            found.state = _folded(rows[: number + 1], owners)
-        if len(found.differences) >= differences_max:
+            replayed.differences += differences
+            replayed.state = _folded(rows[: number + 1], owners)
+        if len(replayed.differences) >= differences_max:
             break
-    return found
+    return replayed
 
 
 def _definition(state: ExecutionState, row: RecordedRow) -> str:
     """Return the definition of a row; for a migration, the new one."""
-    chosen = [event.definition for event in row.events if isinstance(event, ExecutionStarted | ExecutionMigrated)]
-    return chosen[0] if chosen else state.setup.definition
+    definitions = [event.definition for event in row.events if isinstance(event, ExecutionStarted | ExecutionMigrated)]
+    return definitions[0] if definitions else state.setup.definition
 
 
 def _owners(execution: str, rows: Sequence[RecordedRow]) -> list[str]:
@@ -150,8 +150,10 @@ def _folded(rows: Sequence[RecordedRow], owners: Sequence[str]) -> ExecutionStat
     return state
 
 
-def _unfit(row: RecordedRow, one: MigrationMismatch) -> ReplayDifference:
-    return ReplayDifference(row=row.seq, event=0, kind=one.code, field=one.where, recorded=None, now=one.message)
+def _unfit(row: RecordedRow, mismatch: MigrationMismatch) -> ReplayDifference:
+    return ReplayDifference(
+        row=row.seq, event=0, kind=mismatch.code, field=mismatch.where, recorded=None, now=mismatch.message
+    )
 
 
 def _differences(
@@ -172,10 +174,10 @@ def _differences(
             kind=type(now if was is None else was).__name__,
             field=field,
             recorded=recorded,
-            now=found,
+            now=computed,
         )
         for number, (was, now) in enumerate(zip_longest(row.events, decided))
-        for field, recorded, found in value_differences(_plain(was), _plain(now))
+        for field, recorded, computed in value_differences(_plain(was), _plain(now))
         if not _is_wording(now, field)
     ]
 
@@ -189,16 +191,16 @@ def _plain(event: Event | None) -> Json:
     return cast(Json, msgspec.to_builtins(event))
 
 
-def value_differences(one: Json, other: Json, place: str = "") -> Iterator[tuple[str, Json, Json]]:
+def value_differences(first: Json, other: Json, place: str = "") -> Iterator[tuple[str, Json, Json]]:
     """Yield the differences of two values at the greatest depth: the path, and both values."""
-    if isinstance(one, dict) and isinstance(other, dict) and one.get("kind") == other.get("kind"):
-        for name in sorted({*one, *other}):
-            yield from value_differences(one.get(name), other.get(name), f"{place}.{name}".lstrip("."))
-    elif isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
-        for number, (left, right) in enumerate(zip(one, other, strict=True)):
+    if isinstance(first, dict) and isinstance(other, dict) and first.get("kind") == other.get("kind"):
+        for name in sorted({*first, *other}):
+            yield from value_differences(first.get(name), other.get(name), f"{place}.{name}".lstrip("."))
+    elif isinstance(first, list) and isinstance(other, list) and len(first) == len(other):
+        for number, (left, right) in enumerate(zip(first, other, strict=True)):
             yield from value_differences(left, right, f"{place}[{number}]")
-    elif one != other:
-        yield place, one, other
+    elif first != other:
+        yield place, first, other
 
 
 def row_of(rows: Sequence[RecordedRow], name: str) -> tuple[int, Step]:
@@ -209,11 +211,11 @@ def row_of(rows: Sequence[RecordedRow], name: str) -> tuple[int, Step]:
     steps = [
         (number, event.step) for number, row in enumerate(rows) for event in row.events if isinstance(event, BEGUN)
     ]
-    found = [one for one in steps if str(one[1]) == name] or [one for one in steps if one[1].node == name]
-    if not found:
-        known = ", ".join(dict.fromkeys(str(step) for _, step in steps[-20:]))
-        raise NoSuchStep(f"no step {name!r} has started", hint=f"The latest steps: {known or 'none'}.")
-    return found[-1]
+    matches = [entry for entry in steps if str(entry[1]) == name] or [entry for entry in steps if entry[1].node == name]
+    if not matches:
+        names = ", ".join(dict.fromkeys(str(step) for _, step in steps[-20:]))
+        raise NoSuchStep(f"no step {name!r} has started", hint=f"The latest steps: {names or 'none'}.")
+    return matches[-1]
 
 
 def replay_until_step(plan: Plan, state: ExecutionState, row: RecordedRow, step: Step) -> Parts[tuple[Event, ...]]:

@@ -16,7 +16,7 @@ from pointsman.engine.steps import DataEdit, Step, Undoes
 from pointsman.values import Json, JsonObject
 
 
-class ToolCall(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class ToolCall(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """A tool call that a model requested. `id` is the provider's; it pairs the call with its result."""
 
     id: str
@@ -24,7 +24,7 @@ class ToolCall(Struct, frozen=True, kw_only=True, omit_defaults=True):
     arguments: JsonObject
 
 
-class Usage(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Usage(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """The usage of a piece of work. `cost_usd` is None if no price is known: unknown is not zero."""
 
     input_tokens: int = 0
@@ -44,7 +44,7 @@ class Usage(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """
 
 
-class Start(Struct, frozen=True, kw_only=True, tag="start"):
+class Start(Struct, frozen=True, kw_only=True, tag="start", gc=False):
     """Start the execution. `seed` feeds the jitter of retries, so that replays agree."""
 
     input: JsonObject
@@ -63,11 +63,11 @@ class Start(Struct, frozen=True, kw_only=True, tag="start"):
     """Size of the input as JSON, if it was measured before."""
 
 
-class AdmissionGranted(Struct, frozen=True, kw_only=True, tag="place_freed"):
+class AdmissionGranted(Struct, frozen=True, kw_only=True, tag="place_freed", gc=False):
     """A queued execution may begin."""
 
 
-class WorkDone(Struct, frozen=True, kw_only=True, tag="work_done", omit_defaults=True):
+class WorkDone(Struct, frozen=True, kw_only=True, tag="work_done", omit_defaults=True, gc=False):
     """An attempt succeeded. `result` is the step's value; the other fields are for particular kinds of work."""
 
     step: Step
@@ -93,7 +93,7 @@ class WorkDone(Struct, frozen=True, kw_only=True, tag="work_done", omit_defaults
     """Size of the result as JSON if the sender knows it; otherwise it is measured when needed."""
 
 
-class WorkFailed(Struct, frozen=True, kw_only=True, tag="work_failed", omit_defaults=True):
+class WorkFailed(Struct, frozen=True, kw_only=True, tag="work_failed", omit_defaults=True, gc=False):
     """An attempt failed."""
 
     step: Step
@@ -102,7 +102,7 @@ class WorkFailed(Struct, frozen=True, kw_only=True, tag="work_failed", omit_defa
     usage: Usage | None = None
 
 
-class GateAnswered(Struct, frozen=True, kw_only=True, tag="gate_answered", omit_defaults=True):
+class GateAnswered(Struct, frozen=True, kw_only=True, tag="gate_answered", omit_defaults=True, gc=False):
     """A person answered an open gate."""
 
     step: Step
@@ -121,7 +121,7 @@ class GateAnswered(Struct, frozen=True, kw_only=True, tag="gate_answered", omit_
     """Digest of what the person saw; empty: unknown. An answer to other contents than the gate's is refused."""
 
 
-class DelegationRequested(Struct, frozen=True, kw_only=True, tag="delegation_requested", omit_defaults=True):
+class DelegationRequested(Struct, frozen=True, kw_only=True, tag="delegation_requested", omit_defaults=True, gc=False):
     """An approver passes the right to answer an open gate on to another person."""
 
     step: Step
@@ -132,7 +132,7 @@ class DelegationRequested(Struct, frozen=True, kw_only=True, tag="delegation_req
     gate: str = ""
 
 
-class ToolCallsProposed(Struct, frozen=True, kw_only=True, tag="approval_asked"):
+class ToolCallsProposed(Struct, frozen=True, kw_only=True, tag="approval_asked", gc=False):
     """An attempt proposes tool calls that need approval, the caller or a sub-workflow. It stops and is repeated
     later.
     """
@@ -142,7 +142,7 @@ class ToolCallsProposed(Struct, frozen=True, kw_only=True, tag="approval_asked")
     calls: tuple[ProposedCall, ...]
 
 
-class WorkerMissing(Struct, frozen=True, kw_only=True, tag="worker_missing"):
+class WorkerMissing(Struct, frozen=True, kw_only=True, tag="worker_missing", gc=False):
     """This process cannot perform an attempt because it lacks `failure.needs`. A worker that has it can."""
 
     step: Step
@@ -150,20 +150,20 @@ class WorkerMissing(Struct, frozen=True, kw_only=True, tag="worker_missing"):
     failure: Failure
 
 
-class WorkerOffered(Struct, frozen=True, kw_only=True, tag="worker_offered"):
+class WorkerOffered(Struct, frozen=True, kw_only=True, tag="worker_offered", gc=False):
     """This process has what an attempt waits for, and offers to perform it."""
 
     step: Step
     attempt: int
 
 
-class TimerFired(Struct, frozen=True, kw_only=True, tag="timer_fired"):
+class TimerFired(Struct, frozen=True, kw_only=True, tag="timer_fired", gc=False):
     """A timer has fired. `timer` is its id, chosen by the engine."""
 
     timer: str
 
 
-class EventReceived(Struct, frozen=True, kw_only=True, tag="event_received", omit_defaults=True):
+class EventReceived(Struct, frozen=True, kw_only=True, tag="event_received", omit_defaults=True, gc=False):
     """An outside event (signal, webhook, `emit` of another execution) for steps that wait for its name."""
 
     name: str
@@ -175,13 +175,13 @@ class EventReceived(Struct, frozen=True, kw_only=True, tag="event_received", omi
     """Whether it was sent to this execution only: it is buffered if no step waits for it yet."""
 
 
-class DeliveryConfirmed(Struct, frozen=True, kw_only=True, tag="delivered"):
+class DeliveryConfirmed(Struct, frozen=True, kw_only=True, tag="delivered", gc=False):
     """Messages of `Publish` and `StopChild` commands were delivered; their names."""
 
     orders: tuple[str, ...]
 
 
-class ChildEnded(Struct, frozen=True, kw_only=True, tag="child_ended", omit_defaults=True):
+class ChildEnded(Struct, frozen=True, kw_only=True, tag="child_ended", omit_defaults=True, gc=False):
     """A sub-workflow ended; `failure` is set unless it completed."""
 
     step: Step
@@ -193,7 +193,7 @@ class ChildEnded(Struct, frozen=True, kw_only=True, tag="child_ended", omit_defa
     """The tool call that the child performed; 0: the node's own work."""
 
 
-class ChildUsageReported(Struct, frozen=True, kw_only=True, tag="child_spent", omit_defaults=True):
+class ChildUsageReported(Struct, frozen=True, kw_only=True, tag="child_spent", omit_defaults=True, gc=False):
     """The total usage so far of a sub-workflow that still runs."""
 
     step: Step
@@ -202,7 +202,7 @@ class ChildUsageReported(Struct, frozen=True, kw_only=True, tag="child_spent", o
     call: int = 0
 
 
-class CancelRequested(Struct, frozen=True, kw_only=True, tag="cancel_requested", omit_defaults=True):
+class CancelRequested(Struct, frozen=True, kw_only=True, tag="cancel_requested", omit_defaults=True, gc=False):
     """Request to stop the execution for good. `now`: without compensation, or stopping it."""
 
     reason: str = ""
@@ -210,13 +210,13 @@ class CancelRequested(Struct, frozen=True, kw_only=True, tag="cancel_requested",
     now: bool = False
 
 
-class PauseRequested(Struct, frozen=True, kw_only=True, tag="pause_requested", omit_defaults=True):
+class PauseRequested(Struct, frozen=True, kw_only=True, tag="pause_requested", omit_defaults=True, gc=False):
     """Request to start no further step; running work may finish."""
 
     by: str = ""
 
 
-class ResumeRequested(Struct, frozen=True, kw_only=True, tag="resume_requested", omit_defaults=True):
+class ResumeRequested(Struct, frozen=True, kw_only=True, tag="resume_requested", omit_defaults=True, gc=False):
     """Request to continue after a pause or a limit. `limits` raises limits by name (`steps`, `executionTime` in s,
     …).
     """
@@ -227,7 +227,7 @@ class ResumeRequested(Struct, frozen=True, kw_only=True, tag="resume_requested",
     """Whether to pause again before the next step."""
 
 
-class SteerRequested(Struct, frozen=True, kw_only=True, tag="steer_requested", omit_defaults=True):
+class SteerRequested(Struct, frozen=True, kw_only=True, tag="steer_requested", omit_defaults=True, gc=False):
     """Manual intervention: edit data, add messages to the conversation, or move control to another node."""
 
     edits: tuple[DataEdit, ...] = ()
@@ -237,14 +237,14 @@ class SteerRequested(Struct, frozen=True, kw_only=True, tag="steer_requested", o
     by: str = ""
 
 
-class RetryRequested(Struct, frozen=True, kw_only=True, tag="retry_requested", omit_defaults=True):
+class RetryRequested(Struct, frozen=True, kw_only=True, tag="retry_requested", omit_defaults=True, gc=False):
     """Request to retry the failed steps of a failed execution. `limits` raises limits, as on resumption."""
 
     by: str = ""
     limits: dict[str, float] = {}
 
 
-class MigrationRequested(Struct, frozen=True, kw_only=True, tag="move_requested", omit_defaults=True):
+class MigrationRequested(Struct, frozen=True, kw_only=True, tag="move_requested", omit_defaults=True, gc=False):
     """Request to continue with another definition: that of the plan with which this report is decided."""
 
     definition: str
@@ -252,7 +252,7 @@ class MigrationRequested(Struct, frozen=True, kw_only=True, tag="move_requested"
     by: str = ""
 
 
-class ForkRequested(Struct, frozen=True, kw_only=True, tag="fork_requested", omit_defaults=True):
+class ForkRequested(Struct, frozen=True, kw_only=True, tag="fork_requested", omit_defaults=True, gc=False):
     """Request to continue the copied rows of another execution as an independent execution."""
 
     origin: str

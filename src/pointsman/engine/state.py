@@ -66,7 +66,7 @@ class PendingArrival(Struct, frozen=True, gc=False):
     """Whether it starts the node on resumption without waiting for other arrivals."""
 
 
-class GateState(Struct):
+class GateState(Struct, gc=False):
     """An open gate: what it shows, and the votes so far."""
 
     id: str
@@ -105,7 +105,7 @@ class GateState(Struct):
     """Whether its contents have changed since it opened."""
 
 
-class WorkflowCall(Struct):
+class WorkflowCall(Struct, gc=False):
     """A tool call of an attempt that a sub-workflow performs."""
 
     call: ProposedCall
@@ -113,7 +113,7 @@ class WorkflowCall(Struct):
     """Usage of the sub-workflow that is counted so far."""
 
 
-class StepState(Struct, eq=False):
+class StepState(Struct, eq=False, gc=False):
     """A step that is not settled."""
 
     step: Step
@@ -168,17 +168,17 @@ class BranchState(Struct, eq=False, gc=False):
     failure: Failure | None = None
 
 
-class JoinProgress(Struct, eq=False):
+class JoinProgress(Struct, eq=False, gc=False):
     """Results of the counted branches so far, in branch order, for the test of a join."""
 
     settled: int = 0
     """Number of branches processed."""
     branches: list[int] = []
     results: list[Json] = []
-    told: list[Json] = []
+    views: list[Json] = []
 
 
-class ParallelFrame(Struct, eq=False):
+class ParallelFrame(Struct, eq=False, gc=False):
     """One visit of a parallel."""
 
     step: Step
@@ -210,7 +210,7 @@ class ParallelFrame(Struct, eq=False):
         return (*self.step.scope, Branch(self.step.node, self.step.visit, branch, self.step.lineage))
 
 
-class LoopState(Struct, eq=False):
+class LoopState(Struct, eq=False, gc=False):
     """An entry of a loop node whose rounds are not over."""
 
     round: int = 0
@@ -221,7 +221,7 @@ class LoopState(Struct, eq=False):
     """The skipped failure that ended the last round early."""
 
 
-class ScopeState(Struct, eq=False):
+class ScopeState(Struct, eq=False, gc=False):
     """The data of the execution itself, or of one open branch."""
 
     key: Scope
@@ -249,13 +249,13 @@ class ScopeState(Struct, eq=False):
     """Log of writes and writers since control has split here."""
 
 
-class Timer(Struct, eq=False):
+class Timer(Struct, eq=False, gc=False):
     at: float
     purpose: str
     step: Step | None
 
 
-class UsageTotal(Struct, frozen=True, eq=False):
+class UsageTotal(Struct, frozen=True, eq=False, gc=False):
     """Replaced at each change, so that identity shows whether usage has changed."""
 
     input_tokens: int = 0
@@ -296,7 +296,7 @@ class Repetition(Struct, frozen=True, gc=False):
     seen: int = 0
 
 
-class StallGuard(Struct, eq=False):
+class StallGuard(Struct, eq=False, gc=False):
     """The latest different answers of the agents of a scope, the latest last. Folded for stall detection.
 
     A: x   B: u   A: x   B: u   A: x   B: u        nothing new since the first `u`: B repeats it for the third time
@@ -314,24 +314,24 @@ class StallGuard(Struct, eq=False):
         """Return the repetition that this answer would be; 0 times if it is new, or the first since the last new
         answer.
         """
-        times, seen, news = self.repetitions.get((node, mark), (0, 0, 0))
-        return Repetition(mark, times, seen) if news == self.news else Repetition(mark, 0)
+        times, round_seen, news = self.repetitions.get((node, mark), (0, 0, 0))
+        return Repetition(mark, times, round_seen) if news == self.news else Repetition(mark, 0)
 
 
-def record_repetition(guards: dict[Scope, StallGuard], step: Step, said: Repetition) -> None:
+def record_repetition(guards: dict[Scope, StallGuard], step: Step, repetition: Repetition) -> None:
     """Fold: record the answer of an agent."""
     guard = guards.get(step.scope)
     if guard is None:
         guard = guards[step.scope] = StallGuard()
-    known = guard.repetitions.pop((step.node, said.mark), None)
-    if known is None:
+    times = guard.repetitions.pop((step.node, repetition.mark), None)
+    if times is None:
         guard.news += 1
         if len(guard.repetitions) >= REMEMBERED:
             del guard.repetitions[next(iter(guard.repetitions))]
-    guard.repetitions[step.node, said.mark] = (said.times, said.seen, guard.news)
+    guard.repetitions[step.node, repetition.mark] = (repetition.times, repetition.seen, guard.news)
 
 
-class Breakpoints(Struct, eq=False):
+class Breakpoints(Struct, eq=False, gc=False):
     """Breakpoint state: the steps before which an execution paused."""
 
     passed_steps: dict[Step, None] = {}
@@ -348,7 +348,7 @@ class Breakpoints(Struct, eq=False):
             self.passed_steps[before] = None
 
 
-class Compensation(Struct, eq=False):
+class Compensation(Struct, eq=False, gc=False):
     """State of a compensation: the execution has failed (`failure`) or was cancelled, and undoes its steps."""
 
     failure: Failure | None
@@ -360,7 +360,7 @@ class Compensation(Struct, eq=False):
     failed: list[tuple[Step, Failure]] = []
 
 
-class ExecutionSetup(Struct, eq=False):
+class ExecutionSetup(Struct, eq=False, gc=False):
     """The workflow of an execution, its input and its origin. Set by its start; forks and migrations change it."""
 
     workflow: str = ""
@@ -379,7 +379,7 @@ class ExecutionSetup(Struct, eq=False):
     started_at: float = 0.0
 
 
-class RowNotes(Struct, eq=False):
+class RowNotes(Struct, eq=False, gc=False):
     """Changes of the present row; emptied when the next row begins."""
 
     outputs: dict[Step, StepOutput] = {}
@@ -390,7 +390,7 @@ class RowNotes(Struct, eq=False):
     """Failures: the step, or the arrival it would have sent."""
 
 
-class EventInbox(Struct, eq=False):
+class EventInbox(Struct, eq=False, gc=False):
     """Outside events: the steps that wait for them, and those that arrived early."""
 
     waiters: dict[str, int] = {}
@@ -403,7 +403,7 @@ class EventInbox(Struct, eq=False):
     """The number of the last buffered event."""
 
 
-class Counters(Struct, eq=False):
+class Counters(Struct, eq=False, gc=False):
     """Sums over the whole execution, on which limits are checked."""
 
     steps: int = 0
@@ -420,7 +420,7 @@ class Counters(Struct, eq=False):
     """An upper bound of the data's size; None: not measured since the state was rebuilt."""
 
 
-class LimitStatus(Struct, eq=False):
+class LimitStatus(Struct, eq=False, gc=False):
     """Limits: raised ones, the one that interrupted the execution, and what follows from it."""
 
     raised: dict[str, float] = {}
@@ -437,7 +437,7 @@ class LimitStatus(Struct, eq=False):
     """Recent answers of agents, per scope."""
 
 
-class PauseStatus(Struct, eq=False):
+class PauseStatus(Struct, eq=False, gc=False):
     """The last pause: its caller and its breakpoint."""
 
     by: str = ""
@@ -445,7 +445,7 @@ class PauseStatus(Struct, eq=False):
     breakpoints: Breakpoints = field(default_factory=Breakpoints)
 
 
-class Outcome(Struct, eq=False):
+class Outcome(Struct, eq=False, gc=False):
     """The values of ended tokens, and the result of an ended execution."""
 
     terminal_values: dict[TerminalKey, TerminalValue] = {}
@@ -460,7 +460,7 @@ class Outcome(Struct, eq=False):
     """Whether the end of the execution closed the session."""
 
 
-class ExecutionState(Struct, eq=False):
+class ExecutionState(Struct, eq=False, gc=False):
     """The state of one execution. Empty until `ExecutionStarted` is folded."""
 
     id: str

@@ -131,7 +131,7 @@ class EventBase(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field
     """Base of every stored event. Events are trees of plain data: the garbage collector need not walk them."""
 
 
-class BufferedEvent(Struct, frozen=True):
+class BufferedEvent(Struct, frozen=True, gc=False):
     """An event that waits in the buffer for a step."""
 
     name: str
@@ -143,7 +143,7 @@ LineagePath: TypeAlias = tuple[tuple[str, int], ...]
 
 def lineage_path(thread: Lineage) -> LineagePath:
     """Return the edges of a lineage without their counters: the same in every round of a cycle."""
-    return tuple((one.node, one.edge) for one in thread)
+    return tuple((entry.node, entry.edge) for entry in thread)
 
 
 def split_lineage(thread: Lineage, node: str, edge: int, *, apart: bool) -> Lineage:
@@ -151,9 +151,9 @@ def split_lineage(thread: Lineage, node: str, edge: int, *, apart: bool) -> Line
     separately.
     """
     if not apart:
-        for depth, one in enumerate(thread):
-            if one.node == node:
-                return (*thread[:depth], LineageEntry(one.turn + 1, edge, node))
+        for depth, entry in enumerate(thread):
+            if entry.node == node:
+                return (*thread[:depth], LineageEntry(entry.turn + 1, edge, node))
     if thread and thread[-1].edge == MERGED:
         return (*thread[:-1], LineageEntry(thread[-1].turn + 1, edge, node))
     return (*thread, LineageEntry(1, edge, node))

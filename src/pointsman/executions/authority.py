@@ -80,7 +80,7 @@ async def join(app: AppContext, caller: Caller, execution: str) -> None:
     """Record that a caller steers an execution from here on. Its starter, and people at the machine, need no record."""
     parties = [msgspec.convert(one, Party) for one in recorded(caller)]
     summary = await app.store.executions.find(ExecutionId(execution))
-    parties = [one for one in parties if summary is None or one.name != summary.owner]
+    parties = [party for party in parties if summary is None or party.name != summary.owner]
     if parties:
         await _store_parties(app, execution, parties)
 
@@ -94,12 +94,12 @@ async def own_fork(app: AppContext, caller: Caller, execution: str) -> None:
 async def _store_parties(app: AppContext, execution: str, parties: list[Party]) -> None:
     while True:
         entry = await app.store.entries.find(JOINED, execution)
-        known = JoinedParties() if entry is None else msgspec.convert(entry.value, JoinedParties)
+        joined_parties = JoinedParties() if entry is None else msgspec.convert(entry.value, JoinedParties)
         # A person with a lower role by now is added again: the lower role counts.
-        wanted = tuple(dict.fromkeys((*known.parties, *parties)))
-        if wanted == known.parties:
+        wanted = tuple(dict.fromkeys((*joined_parties.parties, *parties)))
+        if wanted == joined_parties.parties:
             return
-        value = msgspec.to_builtins(JoinedParties(parties=wanted, instead=known.instead))
+        value = msgspec.to_builtins(JoinedParties(parties=wanted, instead=joined_parties.instead))
         try:
             await app.store.entries.put(JOINED, execution, value, after=0 if entry is None else entry.version)
         except EntryMoved:
@@ -118,10 +118,10 @@ class AppRights:
         """Return whether the starters of an execution may execute a saved workflow, and the author of the text that
         names it at this node sees it: the author of the revision, or of the saved agent whose list of tools is used."""
         starters = [await present_permissions(self._app, one) for one in await starters_of(self._app, parent)]
-        if not all([await may_execute(self._app, one, target) for one in starters]):
+        if not all([await may_execute(self._app, starter, target) for starter in starters]):
             return False
         authors = await self._authors_of_call(parent, node, target)
-        return all([await sees_workflow(self._app, one, target) for one in authors])
+        return all([await sees_workflow(self._app, author, target) for author in authors])
 
     async def sees_workflow(self, caller: Caller, reference: str) -> bool:
         return await sees_workflow(self._app, caller, reference)
@@ -133,12 +133,12 @@ class AppRights:
         return await author_of(self._app, saved)
 
     async def starters(self, parent: ExecutionState) -> list[Json]:
-        return [msgspec.to_builtins(one) for one in await starters_of(self._app, parent)]
+        return [msgspec.to_builtins(starter) for starter in await starters_of(self._app, parent)]
 
     async def acting_for(self, state: ExecutionState, *, node: str = "", cap: Role = "admin") -> Caller:
         """Return the caller that an execution acts as at the moment: its starters, the author of the revision it runs
         on, and, with `node`, the author of the saved agent that the node uses. Its role is at most `cap`."""
-        starters = [await present_permissions(self._app, one) for one in await starters_of(self._app, state)]
+        starters = [await present_permissions(self._app, starter) for starter in await starters_of(self._app, state)]
         by = state.setup.options.get("by")
         machine = Caller(name=by if isinstance(by, str) and by else UNKNOWN, role="admin", entrance="shell")
         first, *more = starters or [machine]
@@ -147,7 +147,7 @@ class AppRights:
         if agent:
             others.append(await self._agent_author(state, agent))
         # Authors at the machine are allowed everything, whatever the cap of the starter's role.
-        return combined_caller(first, *[one for one in others if not one.is_machine], cap=cap)
+        return combined_caller(first, *[other for other in others if not other.is_machine], cap=cap)
 
     async def author_of_execution(self, state: ExecutionState) -> Caller:
         """Return what the author of the revision that an execution runs on may do now."""
@@ -170,12 +170,12 @@ class AppRights:
         config = next((one.config for one in workflow.nodes if one.id == node), None)
         if isinstance(config, AgentConfig) and config.agent in authors and not config.tools:
             return [await self._agent_author(state, config.agent)]
-        found = [await self.author_of_execution(state)]
+        parties = [await self.author_of_execution(state)]
         if isinstance(config, ToolExecutorConfig):  # It runs the calls that any agent before it requested.
             tool, agents = tool_name(target.partition("@")[0]), workflow.agents or {}
             listing = [name for name in authors if name in agents and tool in (agents[name].tools or ())]
-            found += [await self._agent_author(state, name) for name in listing]
-        return found
+            parties += [await self._agent_author(state, name) for name in listing]
+        return parties
 
     async def _agent_of(self, state: ExecutionState, node: str) -> str:
         """Return the saved agent that a node uses, as it names it; empty: none."""
@@ -269,25 +269,25 @@ class GuardedExecutors:
         known = self._named.get(id(spec))
         if known is not None and known[0] is spec:
             return known[1]
-        found: set[str] = set()
-        _add_workflow_tools(spec.config, found)
+        names: set[str] = set()
+        _add_workflow_tools(spec.config, names)
         if len(self._named) >= SPECS_MAX:
             self._named.clear()
-        self._named[id(spec)] = spec, found
-        return found
+        self._named[id(spec)] = spec, names
+        return names
 
     async def hidden(self, named: AbstractSet[str], command: Execute, run: ExecutionPort) -> frozenset[str]:
         """Return those of the named tools that are saved workflows which an attempt may not call."""
         await self._app.tools.prepare(named)
         driver = self._runtime.drivers.get(run.execution)
         state = driver.state if driver is not None else await self._runtime.load(run.execution)
-        found: set[str] = set()
+        names: set[str] = set()
         for name in named:
             tool = self._app.tools.find(name)
             if tool is not None and tool.workflow:
                 allowed = await self._rights.may_call(state, command.step.node, tool.workflow)
-                found |= set() if allowed else {name}
-        return frozenset(found)
+                names |= set() if allowed else {name}
+        return frozenset(names)
 
 
 class _Guarded:
@@ -321,11 +321,11 @@ def _is_hidden(name: str) -> bool:
     return attempt is not None and name in attempt.hidden
 
 
-def _add_workflow_tools(value: JsonObject | list[Json], found: set[str]) -> None:
+def _add_workflow_tools(value: JsonObject | list[Json], names: set[str]) -> None:
     """Add the texts in a value that are names of workflow tools."""
-    for one in value.values() if isinstance(value, dict) else value:
-        if isinstance(one, str):
-            if one.startswith(PREFIX):
-                found.add(one)
-        elif isinstance(one, dict | list) and one:
-            _add_workflow_tools(one, found)
+    for member in value.values() if isinstance(value, dict) else value:
+        if isinstance(member, str):
+            if member.startswith(PREFIX):
+                names.add(member)
+        elif isinstance(member, dict | list) and member:
+            _add_workflow_tools(member, names)

@@ -65,7 +65,7 @@ class BulkSelection(NamedTuple):
 
     def given(self) -> dict[str, object]:
         """Return the fields that narrow the query."""
-        return {name: one for name, one in self._asdict().items() if one is not None and one != frozenset()}
+        return {name: value for name, value in self._asdict().items() if value is not None and value != frozenset()}
 
 
 async def fitting(app: AppContext, verb: Verb, which: BulkSelection) -> list[Summary]:
@@ -81,21 +81,21 @@ async def fitting(app: AppContext, verb: Verb, which: BulkSelection) -> list[Sum
         before=None if which.until is None else (which.until, ExecutionId("")),
         limit=PAGE,
     )
-    found: list[Summary] = []
+    matches: list[Summary] = []
     async for stored in summaries(app, query):
         one = await with_shown_status(app.runtime, stored)
         if which.since is not None and one.started < which.since:
             break
         if one.parent == which.parent and is_shown_as(one, statuses):
-            found.append(one)
-    return found
+            matches.append(one)
+    return matches
 
 
 async def named_executions(
     app: AppContext, verb: Verb, executions: Iterable[str], sees: Callable[[Summary], Awaitable[bool]]
 ) -> tuple[list[Summary], list[BulkResult]]:
     """Return the named executions to which the verb applies, and refusals for the others."""
-    found: list[Summary] = []
+    summaries: list[Summary] = []
     others: list[BulkResult] = []
     for name in dict.fromkeys(map(ExecutionId, executions)):
         summary = await app.store.executions.find(name)
@@ -107,11 +107,11 @@ async def named_executions(
             status = status_shown(summary.status, summary.worker)
             others.append(_refused(name, VerbUnfit(f"{name!r} is {status}: there is nothing to {verb}")))
         else:
-            found.append(summary)
-    return found, others
+            summaries.append(summary)
+    return summaries, others
 
 
-async def apply_to_each(app: AppContext, verb: Verb, found: list[Summary], *, by: str = "") -> list[BulkResult]:
+async def apply_to_each(app: AppContext, verb: Verb, summaries: list[Summary], *, by: str = "") -> list[BulkResult]:
     """Apply the verb to all of them, `AT_ONCE` at a time. A refusal of one does not stop the others."""
     turns = asyncio.Semaphore(AT_ONCE)
 
@@ -122,22 +122,22 @@ async def apply_to_each(app: AppContext, verb: Verb, found: list[Summary], *, by
             except PointsmanError as why:
                 return _refused(summary.execution, why)
 
-    return [*await asyncio.gather(*(one(summary) for summary in found))]
+    return [*await asyncio.gather(*(one(summary) for summary in summaries))]
 
 
-async def runnable(app: AppContext, caller: Caller, found: list[Summary]) -> tuple[list[Summary], list[BulkResult]]:
+async def runnable(app: AppContext, caller: Caller, summaries: list[Summary]) -> tuple[list[Summary], list[BulkResult]]:
     """Return the executions that the caller may run again, and refusals for the others. The returned executions act for
     the caller too from now on."""
     may: list[Summary] = []
     refused: list[BulkResult] = []
-    for one in found:
+    for summary in summaries:
         try:
-            await must_run(app, caller, one.execution)
+            await must_run(app, caller, summary.execution)
         except CallerError as why:
-            refused.append(_refused(one.execution, why))
+            refused.append(_refused(summary.execution, why))
         else:
-            await join(app, caller, one.execution)
-            may.append(one)
+            await join(app, caller, summary.execution)
+            may.append(summary)
     return may, refused
 
 

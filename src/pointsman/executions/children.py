@@ -158,6 +158,13 @@ async def waits_of(runtime: LocalRuntime, state: ExecutionState) -> Waits:
     return Waits(still, stopped, gates, awaited, needs, timers)
 
 
+async def listed_executions(app: AppContext, query: ExecutionQuery | None = None) -> list[Summary]:
+    """Return executions, newest first, with the statuses of their views. A `query` selects by stored statuses, where an
+    execution whose sub-workflows wait is `running`."""
+    summaries = await app.store.executions.list(query if query is not None else ExecutionQuery())
+    return [await with_shown_status(app.runtime, summary) for summary in summaries]
+
+
 async def with_shown_status(runtime: LocalRuntime, summary: Summary) -> Summary:
     """Return the entry of a list with the status that `view_with_children` shows: a stored `running` is `waiting` if
     the execution and its sub-workflows only wait. Journals are read only if all open sub-workflows wait."""
@@ -290,10 +297,10 @@ class NoSuchGate(CallerError):
     code: ClassVar[str] = "no-such-gate"
 
 
-class GateUnclear(CallerError):
+class GateAmbiguous(CallerError):
     """Several open gates fit; the answer must name one."""
 
-    code: ClassVar[str] = "gate-unclear"
+    code: ClassVar[str] = "gate-ambiguous"
 
 
 class GateAnswer(NamedTuple):
@@ -324,10 +331,10 @@ async def answer_gate(runtime: LocalRuntime, driver: Driver, name: str, answer: 
     """Answer the open gate with that id, or of that node if only one is open. The answer is durable on return.
 
     Raises `GateClosedAlready` with how it was closed, `GateChangedMeanwhile` if the gate shows something else than
-    the digest of the answer identifies, `GateUnclear`, `NoSuchGate`, and the errors for an answer that the gate does
+    the digest of the answer identifies, `GateAmbiguous`, `NoSuchGate`, and the errors for an answer that the gate does
     not accept.
     """
-    if answer.key and await _is_answered(runtime, driver, name, answer):
+    if answer.key and await is_answered(runtime, driver, name, answer):
         return
 
     async def deliver(gate: OpenGate) -> None:
@@ -347,7 +354,7 @@ async def answer_gate(runtime: LocalRuntime, driver: Driver, name: str, answer: 
     try:
         await _deliver(runtime, driver, name, deliver)
     except (GateClosedAlready, NoSuchGate) as why:
-        if answer.key and await _is_answered(runtime, driver, name, answer):
+        if answer.key and await is_answered(runtime, driver, name, answer):
             return
         raise await _closed(runtime, driver, name) or why from None
 
@@ -400,16 +407,16 @@ async def _fire_due_timers(gate: OpenGate, now: float) -> bool:
 
 
 def gate_named(gates: list[OpenGate], name: str) -> OpenGate:
-    """Return the open gate with that id or of that node. Raises `GateUnclear`, `NoSuchGate`."""
-    found = [gate for gate in gates if gate.id == name] or [gate for gate in gates if gate.node == name]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        hint = f"Choose one: {', '.join(_names(found))}."
-        if len({gate.id for gate in found}) < len(found):
-            names = ", ".join(sorted(gate.driver.execution for gate in found))
+    """Return the open gate with that id or of that node. Raises `GateAmbiguous`, `NoSuchGate`."""
+    matches = [gate for gate in gates if gate.id == name] or [gate for gate in gates if gate.node == name]
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
+        hint = f"Choose one: {', '.join(_names(matches))}."
+        if len({gate.id for gate in matches}) < len(matches):
+            names = ", ".join(sorted(gate.driver.execution for gate in matches))
             hint = f"Sub-workflows ask. Answer at one of them: {names}."
-        raise GateUnclear(f"{name!r} has {len(found)} open gates", hint=hint)
+        raise GateAmbiguous(f"{name!r} has {len(matches)} open gates", hint=hint)
     raise NoSuchGate(f"there is no open gate {name!r}", hint=f"Open gates: {', '.join(_names(gates)) or 'none'}.")
 
 
@@ -417,8 +424,9 @@ def _names(gates: list[OpenGate]) -> list[str]:
     return sorted({gate.id for gate in gates})
 
 
-async def _is_answered(runtime: LocalRuntime, driver: Driver, name: str, answer: GateAnswer) -> bool:
-    """Return whether this very answer is in the journal. Raises `AnswerDiffers` if its key was used for another one."""
+async def is_answered(runtime: LocalRuntime, driver: Driver, name: str, answer: GateAnswer) -> bool:
+    """Return whether a gate that is closed received this very answer. Raises `AnswerDiffers` if its key was used for
+    another one."""
     async for past in _pasts(runtime, driver.execution, name):
         earlier = past.answers.get(answer.key)
         if earlier is not None:
@@ -461,7 +469,7 @@ async def _pasts(runtime: LocalRuntime, execution: ExecutionId, name: str) -> As
 
 def closed_gates(rows: list[Row]) -> list[ClosedGate]:
     """Return the closed gates in a journal, oldest first."""
-    found: list[ClosedGate] = []
+    gates: list[ClosedGate] = []
     still: dict[Step, ClosedGate] = {}
     for row in rows:
         for event in row.events:
@@ -469,14 +477,14 @@ def closed_gates(rows: list[Row]) -> list[ClosedGate]:
             if isinstance(event, wait_events.GateOpened):
                 still[event.step] = ClosedGate(event.gate, event.step.node, "", {})
             elif isinstance(event, life_events.ExecutionCancelled | life_events.ExecutionCompleted):
-                found += [gate._replace(how=f"the execution was {event_name(event)}") for gate in still.values()]
+                gates += [gate._replace(how=f"the execution was {event_name(event)}") for gate in still.values()]
                 still.clear()
             elif isinstance(step, Step) and step in still:
                 _take(still[step], event)
-                how = _how(event, row.at)
-                if how:
-                    found.append(still.pop(step)._replace(how=how))
-    return found
+                closing = _how(event, row.at)
+                if closing:
+                    gates.append(still.pop(step)._replace(how=closing))
+    return gates
 
 
 def event_name(event: life_events.ExecutionCancelled | life_events.ExecutionCompleted) -> str:

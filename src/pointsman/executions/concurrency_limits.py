@@ -24,8 +24,8 @@ from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.engine.reports import AdmissionGranted, CancelRequested
 from pointsman.engine.state import ENDED, ExecutionState
 from pointsman.errors import CallerError
+from pointsman.expressions.compiler import compile_expression
 from pointsman.expressions.environment import Environment
-from pointsman.expressions.formula import compile_expression
 from pointsman.ports import Clock
 from pointsman.runtime.commits import DriverLost
 from pointsman.runtime.driver import Driver
@@ -173,8 +173,8 @@ class ConcurrencyLimits:
     async def admit(self, group: Group) -> None:
         """Start the executions that have a slot now."""
         for one in (await self._line(group))[: group.most]:
-            found = await self._store.executions.find(one.execution)
-            if found is not None and found.status == "pending":
+            summary = await self._store.executions.find(one.execution)
+            if summary is not None and summary.status == "pending":
                 try:
                     driver = await self._open(one.execution)
                     await driver.deliver(AdmissionGranted())
@@ -255,14 +255,14 @@ class ConcurrencyLimits:
         return [one for one in line if await self._is_alive(one)]
 
     async def _is_alive(self, one: InLine) -> bool:
-        found = await self._store.executions.find(one.execution)
-        if found is None:
+        summary = await self._store.executions.find(one.execution)
+        if summary is None:
             return one.since > self._clock.now() - UNSTARTED_S
-        return found.status not in ENDED
+        return summary.status not in ENDED
 
     async def _cancel(self, execution: ExecutionId, by: ExecutionId) -> None:
         """Cancel an execution; retry whenever another process appends first."""
-        while (found := await self._store.executions.find(execution)) is not None and found.status not in ENDED:
+        while (summary := await self._store.executions.find(execution)) is not None and summary.status not in ENDED:
             driver = await self._open(execution)
             with suppress(JournalMoved, DriverLost):
                 await driver.deliver(CancelRequested(reason=f"replaced by {by}"))

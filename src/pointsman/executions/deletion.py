@@ -26,7 +26,7 @@ from pointsman.store.errors import JournalMoved
 from pointsman.store.records import ExecutionQuery, Summary
 from pointsman.values import ExecutionId
 
-FOUND: Final = "history"
+SEARCH_SCOPE: Final = "history"
 ALL: Final = "all"
 """Scope and namespace of the indexed words, beside the memory tiers."""
 PAGE: Final = 200
@@ -53,7 +53,7 @@ async def delete(app: AppContext, executions: Iterable[str]) -> list[ExecutionId
     for execution in executions:
         top = await existing_summary(app, ExecutionId(execution))
         await _parent_must_have_ended(app, top)
-        members.update([(one.execution, one) async for one in with_children(app, top)])
+        members.update([(child.execution, child) async for child in with_children(app, top)])
     return await delete_with_children(app, [*members.values()])
 
 
@@ -73,8 +73,8 @@ async def delete_with_children(app: AppContext, members: list[Summary]) -> list[
     """
     members = [await _delivered(app, one) for one in members]
     _all_ended(members)
-    for one in reversed(members):
-        await _delete_one(app, one)
+    for member in reversed(members):
+        await _delete_one(app, member)
     return [one.execution for one in members]
 
 
@@ -90,8 +90,8 @@ async def with_children(app: AppContext, top: Summary) -> AsyncIterator[Summary]
 async def summaries(app: AppContext, query: ExecutionQuery) -> AsyncIterator[Summary]:
     """Yield every matching execution, newest first, reading page by page."""
     while page := await app.store.executions.list(query):
-        for one in page:
-            yield one
+        for entry in page:
+            yield entry
         query = replace(query, before=(page[-1].started, page[-1].execution))
 
 
@@ -100,7 +100,7 @@ async def delete_session(app: AppContext, session: str) -> list[ExecutionId]:
 
     Raises `UnknownSession`, `ExecutionUnfinished`.
     """
-    members = [one async for one in summaries(app, ExecutionQuery(session=session, limit=PAGE))]
+    members = [summary async for summary in summaries(app, ExecutionQuery(session=session, limit=PAGE))]
     deleted = await delete_with_children(app, members)
     await app.store.memory.forget("session", session)
     await app.store.memory.forget(CACHE, f"session/{session}")
@@ -111,7 +111,7 @@ async def delete_session(app: AppContext, session: str) -> list[ExecutionId]:
 
 
 def _all_ended(members: Iterable[Summary]) -> None:
-    open_ = [one for one in members if one.status not in ENDED]
+    open_ = [member for member in members if member.status not in ENDED]
     if open_:
         first = open_[0]
         raise ExecutionUnfinished(
@@ -129,10 +129,10 @@ async def _delivered(app: AppContext, summary: Summary) -> Summary:
 
 
 async def existing_summary(app: AppContext, execution: ExecutionId) -> Summary:
-    found = await app.store.executions.find(execution)
-    if found is None:
+    summary = await app.store.executions.find(execution)
+    if summary is None:
         raise unknown_execution(execution)
-    return found
+    return summary
 
 
 async def _delete_one(app: AppContext, summary: Summary) -> None:
@@ -158,5 +158,5 @@ async def erase(store: Store, execution: ExecutionId, *, at: int) -> None:
         (CACHE, f"session/{execution}"),
     ):
         await store.memory.forget(scope, namespace)
-    await store.memory.put(FOUND, ALL, execution, None)  # Its usage stays in the tables.
+    await store.memory.put(SEARCH_SCOPE, ALL, execution, None)  # Its usage stays in the tables.
     await store.removal.remove(execution, at=at)

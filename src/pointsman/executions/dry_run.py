@@ -12,6 +12,7 @@ import heapq
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import AbstractAsyncContextManager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Final, TypeAlias
@@ -30,10 +31,11 @@ from pointsman.engine.events.waits import TimerElapsed
 from pointsman.engine.plan import Plan
 from pointsman.engine.reports import ToolCall, ToolCallsProposed, Usage, WorkDone, WorkFailed
 from pointsman.engine.state import GateState
+from pointsman.engine.steps import Step
 from pointsman.executions.children import OpenGate
 from pointsman.executions.execution import Execution
 from pointsman.executions.opening import GivenAnswer
-from pointsman.executions.start import prepared_for, start
+from pointsman.executions.start import prepared_for, start, trial_of
 from pointsman.executions.views import ErrorView, ExecutionStatus, WarningView, errors_of, path_of, warnings_of
 from pointsman.executors.memory import MemoryExecutor
 from pointsman.executors.registry import Executors
@@ -64,6 +66,7 @@ from pointsman.workflows.authors import Party
 from pointsman.workflows.definitions import source_of_saved
 from pointsman.workflows.document_work import beside
 from pointsman.workflows.library import LIBRARY
+from pointsman.workflows.sources import draft_of
 from pointsman.workflows.tools import PREFIX as WORKFLOW
 
 if TYPE_CHECKING:
@@ -71,8 +74,8 @@ if TYPE_CHECKING:
     from pointsman.workflows.sources import Workflow
 
 
-OpenAside: TypeAlias = Callable[[AppContext, Clock], AbstractAsyncContextManager[AppContext]]
-"""Opens an application in memory, with the settings and tools of another one, that checks no models."""
+OpenAside: TypeAlias = Callable[[AppContext, Clock, ToolRegistry], AbstractAsyncContextManager[AppContext]]
+"""Opens an application in memory, with the settings of another one and the given tools, that checks no models."""
 ASIDE: Final = Part[OpenAside]("aside")
 
 
@@ -95,12 +98,34 @@ async def dry_run(
     prepared = await prepared_for(app, workflow, caller=caller, written_by=written_by)
     called = {reference.partition("@")[0] for reference in await app[LIBRARY].pins(prepared)}
     quiet = Quiet(app.tools, app.services.script, app.settings.model)
-    async with app[ASIDE](app, quiet.clock) as aside:
+    async with app[ASIDE](app, quiet.clock, app.tools) as aside:
         if called:
             await app[LIBRARY].copy_into(aside.store, called)
         aside.runtime.executors = quiet.executors(aside.runtime, app.settings.memory.quota)
         started = await start(aside, source, input, trial=trial)
         return await play(aside.runtime, started, quiet, answers, app.settings.price_list)
+
+
+async def scripted_run(
+    app: AppContext,
+    workflow: Workflow,
+    input: Json,
+    script: Script,
+    *,
+    called: Iterable[Workflow] = (),
+    pinned: Mapping[str, Json] | None = None,
+    by: str,
+) -> DryRun:
+    """Run a document as `dry_run` does, with a script of its own. `called`: the workflows that it calls. `pinned`: node
+    -> its result, without performing it. `by`: who starts it."""
+    tools = app.tools.with_scripted(canned_tools(script.tools))
+    quiet = Quiet(tools, script, SCRIPTED)
+    async with app[ASIDE](app, quiet.clock, tools) as aside:
+        for one in called:
+            await aside.store.workflows.save(draft_of(one, app.settings.language))
+        aside.runtime.executors = quiet.executors(aside.runtime, app.settings.memory.quota)
+        started = await start(aside, workflow, input, trial=trial_of(pinned=pinned) or None, by=by)
+        return await play(aside.runtime, started, quiet, (), app.settings.price_list)
 
 
 TURNS: Final = 20
@@ -185,17 +210,18 @@ async def play(
     """Drive the execution to its end, or until nothing more can happen. Gates without a given answer get their first
     option."""
     waits: list[JsonObject] = []
-    left = [*answers]
+    left, sent = [*answers], set[tuple[str, Step]]()
     for _ in range(ANSWERS_MAX):
         await _quiet(runtime)
         if execution.state.ended or execution.state.is_halted:
             break
         if execution.gates:
             waits.append(await _answer(execution, execution.gates[0], left))
-        elif (event := _awaited(runtime)) is not None:
-            driver, name = event
-            waits.append({"nodeId": name[0], "kind": "event", "event": name[1], "answered": None})
-            await Execution(runtime, driver).signal(name[1])
+        elif (event := _awaited(runtime, sent)) is not None:
+            driver, step, name = event
+            sent.add((driver.state.id, step))
+            waits.append({"nodeId": step.node, "kind": "event", "event": name, "answered": None})
+            await Execution(runtime, driver).signal(name)
         elif not quiet.clock.skip():
             break
     rows, rounds = await execution.rows(), await _rounds(runtime, quiet.notes.plans)
@@ -217,7 +243,7 @@ def _summary(
         output=execution.state.outcome.output,
         path=path_of(rows),
         steps=execution.state.counters.steps,
-        waits=[*waits, *_rang(rows)],
+        waits=[*waits, *_elapsed_timers(rows)],
         calls=estimates(quiet.notes.calls, quiet.notes.plans, rounds, prices),
         errors=errors_of(rows),
         warnings=warnings_of(rows),
@@ -260,69 +286,70 @@ def _data(gate: GateState, action: str) -> Json:
     return None if gate.form is None else sample(gate.form, "dry run")
 
 
-def _awaited(runtime: LocalRuntime) -> tuple[Driver, tuple[str, str]] | None:
+def _awaited(runtime: LocalRuntime, sent: AbstractSet[tuple[str, Step]]) -> tuple[Driver, Step, str] | None:
+    """Return a step that waits for an event which was not sent to it: one with conditions may not accept it."""
     for driver in runtime.drivers.values():
         for at in sorted(driver.state.steps.values(), key=lambda at: at.step):
-            if at.event is not None:
-                return driver, (at.step.node, at.event)
+            if at.event is not None and (driver.state.id, at.step) not in sent:
+                return driver, at.step, at.event
     return None
 
 
-def _rang(rows: Sequence[Row]) -> list[JsonObject]:
+def _elapsed_timers(rows: Sequence[Row]) -> list[JsonObject]:
     """Return the timers that the execution would have waited for."""
-    rang = [event.timer for row in rows for event in row.events if isinstance(event, TimerElapsed)]
-    return [{"nodeId": None, "kind": "timer", "event": timer, "answered": None} for timer in rang]
+    elapsed = [event.timer for row in rows for event in row.events if isinstance(event, TimerElapsed)]
+    return [{"nodeId": None, "kind": "timer", "event": timer, "answered": None} for timer in elapsed]
 
 
 async def _rounds(runtime: LocalRuntime, plans: dict[str, Plan]) -> Rounds:
     """Return the rounds of each loop, by execution and loop."""
-    found: dict[tuple[str, str], int] = {}
+    result: dict[tuple[str, str], int] = {}
     for name in plans:
         async for row in runtime.journal.read(ExecutionId(name)):
             for event in row.events:
                 if isinstance(event, LoopRound):
-                    found[name, event.node] = max(found.get((name, event.node), 0), event.round)
-    return found
+                    result[name, event.node] = max(result.get((name, event.node), 0), event.round)
+    return result
 
 
-def dry_view(found: DryRun) -> DryRunView:
+def dry_view(run: DryRun) -> DryRunView:
     """Return the dry run as JSON. Costs are in dollars; null: not known."""
-    models = [one for one in found.calls if one.kind == "model"]
-    low = [one.cost_usd for one in models]
-    high = [one.cost_max_usd for one in models]
-    unpriced = [*dict.fromkeys(one.name for one in models if one.cost_usd is None)]
+    models = [call for call in run.calls if call.kind == "model"]
+    low = [model.cost_usd for model in models]
+    high = [model.cost_max_usd for model in models]
+    unpriced = [*dict.fromkeys(model.name for model in models if model.cost_usd is None)]
     return {
         "dryRun": True,
-        "workflowId": found.workflow,
-        "status": found.status,
-        "output": found.output,
-        "path": found.path,
-        "steps": found.steps,
-        "waits": found.waits,
-        "calls": [call_view(one) for one in found.calls],
+        "workflowId": run.workflow,
+        "status": run.status,
+        "output": run.output,
+        "path": run.path,
+        "steps": run.steps,
+        "waits": run.waits,
+        "calls": [call_view(call) for call in run.calls],
         "cost": {
             "lowUsd": None if None in low else sum(one for one in low if one is not None),
             "highUsd": None if None in high else sum(one for one in high if one is not None),
             "unpriced": unpriced,
         },
         "assumptions": {"charsPerToken": CHARS_PER_TOKEN, "outputTokensPerAnswer": OUTPUT_TOKENS},
-        "errors": found.errors,
-        "warnings": found.warnings,
+        "errors": run.errors,
+        "warnings": run.warnings,
     }
 
 
-def call_view(one: Estimate) -> CallEstimate:
+def call_view(estimate: Estimate) -> CallEstimate:
     return {
-        "nodeId": one.node,
-        "kind": one.kind,
-        "name": one.name,
-        "calls": one.calls,
-        "callsMax": one.calls_max,
-        "inputTokens": one.input_tokens,
-        "outputTokens": one.output_tokens,
-        "costUsd": one.cost_usd,
-        "costMaxUsd": one.cost_max_usd,
-        "tools": [*one.tools],
+        "nodeId": estimate.node,
+        "kind": estimate.kind,
+        "name": estimate.name,
+        "calls": estimate.calls,
+        "callsMax": estimate.calls_max,
+        "inputTokens": estimate.input_tokens,
+        "outputTokens": estimate.output_tokens,
+        "costUsd": estimate.cost_usd,
+        "costMaxUsd": estimate.cost_max_usd,
+        "tools": [*estimate.tools],
     }
 
 
@@ -391,11 +418,11 @@ def _bound(execution: str, node: str, count: int, plans: Mapping[str, Plan], rou
     plan = plans[execution]
     share = float(count)
     for loop in plan.nodes[node].position.loops:
-        does = plan.nodes[loop].action
-        if isinstance(does, LoopAction) and does.items is None:
-            if does.rounds_max is None:
+        action = plan.nodes[loop].action
+        if isinstance(action, LoopAction) and action.items is None:
+            if action.rounds_max is None:
                 return None
-            share *= does.rounds_max / max(1, min(rounds.get((execution, loop), 1), does.rounds_max))
+            share *= action.rounds_max / max(1, min(rounds.get((execution, loop), 1), action.rounds_max))
     return max(count, round(share))
 
 
@@ -491,8 +518,8 @@ class QuietTools:
 
     def find(self, name: str) -> ToolSpec | None:
         """Return the tool as one that the server calls: a tool of the caller is not called either."""
-        found = self._canned.find(name) or self._known.find(name)
-        return None if found is None else replace(found, side="server")
+        tool = self._canned.find(name) or self._known.find(name)
+        return None if tool is None else replace(tool, side="server")
 
     async def call(self, call: ToolCall, *, key: str, run: ExecutionPort | None = None) -> Json:
         self._notes.add("tool", call.name)
@@ -549,6 +576,8 @@ class _Placeholder:
 
 class QuietSecrets:
     """Placeholder secrets: nothing leaves the process."""
+
+    is_fresh = True
 
     async def refresh(self) -> None:
         """They never change."""

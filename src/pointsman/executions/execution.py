@@ -1,15 +1,18 @@
-"""Handle of one execution: watch it, wait for it, answer its gates, stop it, resume it."""
+"""Handle of one execution: watch it, wait for it, answer its gates, stop it, resume it; and typed gates."""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
+from collections import deque
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import aclosing, suppress
 from typing import Any, ClassVar, Final, Generic, Literal, TypeAlias, cast, overload
 
+import msgspec
 from typing_extensions import TypeVar
 
+from pointsman.client.events import PublicEvent, event_of
 from pointsman.engine.actions import WorkAction, WorkflowAction
 from pointsman.engine.decide.lifecycle import WrongStatus
 from pointsman.engine.events.waits import EventConsumed
@@ -31,6 +34,7 @@ from pointsman.executions.children import (
     delegate_gate,
     gate_named,
     gates_of,
+    is_answered,
     is_idle,
     pause_with_children,
     resume_with_children,
@@ -38,7 +42,8 @@ from pointsman.executions.children import (
     waits_of,
 )
 from pointsman.executions.inputs import check_event, edits_of, event_key
-from pointsman.executions.typed_gates import Answer, Gate, Shown
+from pointsman.executions.notebook import execution_html
+from pointsman.executions.public_events import delta_event, public_events
 from pointsman.executions.views import ExecutionView, GateView, event_view, waiting_view
 from pointsman.json_conversion import JsonType, as_json
 from pointsman.ports import Row
@@ -49,6 +54,33 @@ from pointsman.runtime.local import OPEN, LocalRuntime, folded
 from pointsman.store.errors import JournalMoved
 from pointsman.tools.tool import cause_in
 from pointsman.values import ExecutionId, Json, JsonObject
+
+Shown = TypeVar("Shown")
+Answer = TypeVar("Answer")
+
+
+class Gate(Generic[Shown, Answer]):
+    """The gate of a node, with the Python types of what it shows and of the data of an answer.
+
+    review = Gate("review", shows=Draft, takes=Verdict)
+    draft = execution.shown(review)
+    await execution.answer(review, "approve", Verdict(stars=5))
+    """
+
+    def __init__(self, node: str, *, shows: type[Shown], takes: type[Answer]) -> None:
+        """`node`: id of the node, or of one of its gates. Raises `TypeUnsupported`."""
+        self.node = node
+        self._shows = JsonType(shows, what=f"what the gate {node!r} shows")
+        self._takes = JsonType(takes, what=f"the answer to the gate {node!r}")
+
+    def read(self, shown: Json) -> Shown:
+        """Return what the gate shows. Raises `TypeMismatch`."""
+        return self._shows.read(shown)
+
+    def written(self, data: Answer | None) -> Json:
+        """Return the data of an answer as JSON; None: the answer has no data. Raises `TypeMismatch`."""
+        return None if data is None else self._takes.write(data)
+
 
 HANDED_BACK_S: Final = 3.0
 """How long to wait for another process to hand a step back to a worker in this one, in seconds."""
@@ -134,18 +166,18 @@ class Execution(Generic[Out]):
         self._had_ended = driver.state.ended
 
     def returning(self, output: type[NewOut] | JsonType[NewOut]) -> Execution[NewOut]:
-        """Return a handle of the same execution that reads the output as a Python type. Raises `TypeUnusable`."""
+        """Return a handle of the same execution that reads the output as a Python type. Raises `TypeUnsupported`."""
         described = output if isinstance(output, JsonType) else JsonType(output, what=f"the output of {self.id!r}")
         return Execution(self._runtime, self._known, described)
 
     @property
     def _driver(self) -> Driver:
         """The current driver in this process, or else the last one it had, whose state is where that one stopped."""
-        known = self._runtime.drivers.get(self.id, self._known)
-        while known.successor is not None:
-            known = known.successor
-        self._known = known
-        return known
+        driver = self._runtime.drivers.get(self.id, self._known)
+        while driver.successor is not None:
+            driver = driver.successor
+        self._known = driver
+        return driver
 
     @property
     def id(self) -> ExecutionId:
@@ -194,7 +226,7 @@ class Execution(Generic[Out]):
         """Wait until nothing more happens by itself, and return the status of its view: the execution has ended, is
         paused, or only people and events can continue it or its sub-workflows (`waiting`).
 
-        If another process continued it and left a step to a worker in this process, the wait goes on here. Raises
+        If another process continued it and left a step to a worker in this process, the wait continues here. Raises
         `OwnershipLost` if another process drives it.
         """
         while True:
@@ -217,7 +249,7 @@ class Execution(Generic[Out]):
             driver = await self._alive()
         calls = any(isinstance(node.action, WorkflowAction) for node in driver.plan.nodes.values())
         if calls or "pins" in driver.state.setup.options:  # agents call sub-workflows too
-            await self._family_still()
+            await self._lineage_settled()
         else:
             await driver.until(lambda: self.is_idle)
 
@@ -248,8 +280,8 @@ class Execution(Generic[Out]):
             driver = self._driver
             if driver.failure is None or await self._runtime.take_work(self.id):
                 return True
-            known = await self._runtime.store.executions.find(self.id)
-            if known is None or known.status not in OPEN:
+            summary = await self._runtime.store.executions.find(self.id)
+            if summary is None or summary.status not in OPEN:
                 return False
             await asyncio.sleep(LOOKS_S)
         return False
@@ -257,7 +289,7 @@ class Execution(Generic[Out]):
     def _taken_over(self) -> OwnershipLost:
         return OwnershipLost(f"another process continued {self.id!r}", hint=TELLS)
 
-    async def _family_still(self) -> None:
+    async def _lineage_settled(self) -> None:
         """Wait like `until`, but check again whenever anything happens in any execution of this process."""
         woken = asyncio.Event()
         leave = self._runtime.feed.watch(lambda _: woken.set())
@@ -274,8 +306,8 @@ class Execution(Generic[Out]):
         status = await self.settled()
         state = self._driver.state
         if status == "completed":
-            found = state.outcome.output
-            return cast("Out", found) if self._output_type is None else self._output_type.read(found)
+            output = state.outcome.output
+            return cast("Out", output) if self._output_type is None else self._output_type.read(output)
         raise failed_of(state) from cause_in(state.outcome.failure)
 
     async def rows(self) -> list[Row]:
@@ -287,21 +319,54 @@ class Execution(Generic[Out]):
         rows = await self.rows()
         return await view_with_children(self._runtime, folded(self.id, rows), rows)
 
+    async def html(self) -> str:
+        """Return a picture for notebooks: status, open gates, timeline."""
+        return execution_html(self.state, await self.rows())
+
+    def _repr_html_(self) -> str:
+        """Return a picture without the timeline, which only `html` can read from the journal."""
+        return execution_html(self.state)
+
     @property
     def is_kept(self) -> bool:
         """Whether other processes can find the execution."""
         return self._runtime.store.shared
 
-    async def events(self, *, after: int = 0, follow: bool = True) -> AsyncIterator[JsonObject]:
-        """Yield its events, first from the journal and then live, without loss or repeat, until nothing more happens by
-        itself.
+    async def events(
+        self, *, after: str = "", live: bool = False, follow: bool = True
+    ) -> AsyncGenerator[PublicEvent, None]:
+        """Yield its events, see `client.events`: first from the journal and then as they come, without loss or repeat,
+        until nothing more happens by itself. `after`: continue behind the event with this id. `live`: also partial
+        output of models and tools.
 
         Raises `OwnershipLost` if another process drives it.
         """
+        seq, n = map(int, after.split(".")) if after else (0, -1)
+        async with aclosing(self._updates(max(0, seq - 1), live=live, follow=follow)) as updates:
+            async for update in updates:
+                if isinstance(update, Delta):
+                    yield delta_event(update)
+                    continue
+                for event in public_events(self.id, update, "full"):
+                    if update.seq > seq or int(str(event["id"]).partition(".")[2]) > n:
+                        yield event_of(msgspec.to_builtins(event))
+
+    async def journal(self, *, after: int = 0, follow: bool = True) -> AsyncGenerator[JsonObject, None]:
+        """Yield the complete events of its journal behind row `after`, as `events` does: each has a `kind`."""
+        async with aclosing(self._updates(after, live=False, follow=follow)) as updates:
+            async for row in updates:
+                if isinstance(row, Row):
+                    for number, event in enumerate(row.events):
+                        yield event_view(row, number, event)
+
+    async def _updates(self, after: int, *, live: bool, follow: bool) -> AsyncGenerator[Row | Delta, None]:
+        """Yield the rows behind row `after`, and live output in its place between them."""
         woken = asyncio.Event()
+        news = deque[Committed | Delta]()
 
         def see(seen: Committed | Delta) -> None:
-            if isinstance(seen, Committed) and seen.execution == self.id:
+            if seen.execution == self.id and (live or isinstance(seen, Committed)):
+                news.append(seen)
                 woken.set()
 
         leave = self._runtime.feed.watch(see)
@@ -309,30 +374,44 @@ class Execution(Generic[Out]):
             while True:
                 woken.clear()
                 settled = self.is_idle
-                async for row in self._runtime.journal.read(self.id, after=after):
-                    after = row.seq
-                    for number, event in enumerate(row.events):
-                        yield event_view(row, number, event)
+                is_complete = bool(news) and not settled
+                while news:
+                    seen = news.popleft()
+                    if isinstance(seen, Delta):
+                        yield seen
+                    elif seen.row.seq == after + 1:
+                        after = seen.row.seq
+                        yield seen.row
+                    elif seen.row.seq > after:
+                        is_complete = False
+                if not is_complete:  # at first, at the end, and for rows of other processes
+                    async for row in self._runtime.journal.read(self.id, after=after):
+                        after = row.seq
+                        yield row
                 if settled or not follow:
                     return
-                try:
-                    await self._wait(woken)
-                except JournalMoved as why:
-                    if not await self._handed_back():
-                        raise self._taken_over() from why
+                await self._wait_for_news(woken)
         finally:
             leave()
+
+    async def _wait_for_news(self, woken: asyncio.Event) -> None:
+        """Wait like `_wait`. Raises `OwnershipLost` if another process drives the execution."""
+        try:
+            await self._wait(woken)
+        except JournalMoved as why:
+            if not await self._handed_back():
+                raise self._taken_over() from why
 
     async def _wait(self, woken: asyncio.Event) -> None:
         """Wait until a row arrives or the driver reports a change. Raises the error that broke the driver."""
         changed = asyncio.ensure_future(self._driver.until(lambda: woken.is_set() or self.is_idle))
-        came = asyncio.ensure_future(woken.wait())
+        wake_up = asyncio.ensure_future(woken.wait())
         try:
-            await asyncio.wait({changed, came}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({changed, wake_up}, return_when=asyncio.FIRST_COMPLETED)
             if changed.done():
                 changed.result()
         finally:
-            for one in (changed, came):
+            for one in (changed, wake_up):
                 one.cancel()
 
     # Actions of people ---------------------------------------------------------------------------------------------
@@ -385,12 +464,16 @@ class Execution(Generic[Out]):
         saw, from the gate's view; the answer is refused if the gate shows something else by now.
         """
         if isinstance(gate, Gate):
-            given, gate = gate.written(data), gate.node
+            answer_data, gate = gate.written(data), gate.node
         else:
-            given = as_json(data, what="the answer", path="data")
-        said = GateAnswer(action, given, comment, by, tuple(groups), key, digest)
-        await answer_gate(self._runtime, await self._alive(), gate, said)
+            answer_data = as_json(data, what="the answer", path="data")
+        answer = GateAnswer(action, answer_data, comment, by, tuple(groups), key, digest)
+        await answer_gate(self._runtime, await self._alive(), gate, answer)
         await self._alive()
+
+    async def has_answer(self, gate: str, action: str, data: Json, *, by: str, key: str) -> bool:
+        """Return whether a closed gate has this very answer. Raises `AnswerDiffers` if `key` was used for another."""
+        return await is_answered(self._runtime, await self._alive(), gate, GateAnswer(action, data, by=by, key=key))
 
     async def delegate(self, gate: str, to: str, *, by: str, groups: Sequence[str] = (), comment: str = "") -> None:
         """Pass the right of `by` to answer an open gate on to another person."""
@@ -421,18 +504,18 @@ class Execution(Generic[Out]):
         return Execution(self._runtime, gate.driver)
 
     def gate(self, name: str) -> OpenGate:
-        """Return the open gate with that id or of that node. Raises `GateUnclear`, `NoSuchGate`."""
+        """Return the open gate with that id or of that node. Raises `GateAmbiguous`, `NoSuchGate`."""
         return gate_named(self.gates, name)
 
     def shown(self, gate: Gate[Shown, Any]) -> Shown:
-        """Return what an open gate shows. Raises `GateUnclear`, `NoSuchGate`, `TypeMismatch`."""
+        """Return what an open gate shows. Raises `GateAmbiguous`, `NoSuchGate`, `TypeMismatch`."""
         at = self.gate(gate.node).at
         return gate.read(None if at.gate is None else at.gate.displayed)
 
     async def cancel(self, *, reason: str = "", by: str = "", now: bool = False) -> None:
         """Cancel the execution and its sub-workflows for good. A second call has no effect.
 
-        Compensation runs first, and the execution goes on until it is done. `now`: skip compensation, or what is
+        Compensation runs first, and the execution continues until it is done. `now`: skip compensation, or what is
         left of it.
         """
         await self._deliver(lambda driver: driver.deliver(CancelRequested(reason=reason, by=by, now=now)))
@@ -451,13 +534,13 @@ class Execution(Generic[Out]):
 
         Everything takes effect or nothing does. Raises `NotSteerable`, `WrongStatus`, `EditRefused`.
         """
-        said: tuple[Json, ...] = tuple(
-            {"role": "user", "content": one} if isinstance(one, str) else one for one in messages
+        values: tuple[Json, ...] = tuple(
+            {"role": "user", "content": message} if isinstance(message, str) else message for message in messages
         )
 
         def steer(driver: Driver) -> Awaitable[object]:
             edits = edits_of(driver.state, set or {})
-            return driver.deliver(SteerRequested(edits=edits, messages=said, goto=goto, reason=reason, by=by))
+            return driver.deliver(SteerRequested(edits=edits, messages=values, goto=goto, reason=reason, by=by))
 
         await self._deliver(steer)
 
@@ -524,8 +607,8 @@ class Execution(Generic[Out]):
         """
         check_event(name, data)
         named = event_key("caller", by, key) if key else ""
-        told = EventReceived(name=name, data=data, by=by, key=named, keeps=True)
-        events = await self._deliver(lambda driver: driver.deliver(told))
+        received = EventReceived(name=name, data=data, by=by, key=named, keeps=True)
+        events = await self._deliver(lambda driver: driver.deliver(received))
         taken = [event for event in events if isinstance(event, EventConsumed)]
         if taken:
             return "kept" if taken[0].kept else "taken"

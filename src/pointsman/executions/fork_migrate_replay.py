@@ -237,27 +237,27 @@ class ReplayView(TypedDict):
     """Deprecated: the same as `withoutReport`."""
 
 
-def replay_view(found: Replay) -> ReplayView:
+def replay_view(replay: Replay) -> ReplayView:
     """Return the outcome of a replay as JSON."""
     return {
-        "executionId": found.state.id,
-        "same": not found.differences,
-        "rows": found.rows,
-        "status": status_of(found.state),
-        "differences": [difference_view(one) for one in found.differences],
-        "withoutReport": [*found.rows_without_report],
-        "untold": [*found.rows_without_report],
+        "executionId": replay.state.id,
+        "same": not replay.differences,
+        "rows": replay.rows,
+        "status": status_of(replay.state),
+        "differences": [difference_view(difference) for difference in replay.differences],
+        "withoutReport": [*replay.rows_without_report],
+        "untold": [*replay.rows_without_report],
     }
 
 
-def difference_view(one: ReplayDifference) -> DifferenceView:
+def difference_view(difference: ReplayDifference) -> DifferenceView:
     return {
-        "row": one.row,
-        "event": one.event,
-        "kind": one.kind,
-        "field": one.field,
-        "recorded": one.recorded,
-        "now": one.now,
+        "row": difference.row,
+        "event": difference.event,
+        "kind": difference.kind,
+        "field": difference.field,
+        "recorded": difference.recorded,
+        "now": difference.now,
     }
 
 
@@ -281,16 +281,18 @@ async def move(
     """
     plan = await library.pinned(onto.definition, onto.options)
     await driver.decided()
-    found = [*misfits(plan, driver.state, driver.plan)]
-    found += [
+    mismatches = [*misfits(plan, driver.state, driver.plan)]
+    mismatches += [
         MigrationMismatch("state-schema", dotted(path), message)
         for path, message in undeclared(plan.declared, driver.state.root.data.root)
     ]
     if check_only:
-        return found
-    if found:
-        more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
-        raise MigrationRefused(f"{found[0].where}: {found[0].message}{more}", hint="`move … --check` lists all.")
+        return mismatches
+    if mismatches:
+        more = f" (and {len(mismatches) - 1} more)" if len(mismatches) > 1 else ""
+        raise MigrationRefused(
+            f"{mismatches[0].where}: {mismatches[0].message}{more}", hint="`move … --check` lists all."
+        )
     await driver.move(plan, onto)
     return []
 
@@ -313,13 +315,15 @@ class MigrationView(TypedDict):
     problems: list[MisfitView]
 
 
-def migration_view(execution: str, found: list[MigrationMismatch], *, check_only: bool) -> MigrationView:
+def migration_view(execution: str, mismatches: list[MigrationMismatch], *, check_only: bool) -> MigrationView:
     """Return the outcome of a migration."""
     return {
         "executionId": execution,
-        "fits": not found,
-        "moved": not found and not check_only,
-        "problems": [{"code": one.code, "where": one.where, "message": one.message} for one in found],
+        "fits": not mismatches,
+        "moved": not mismatches and not check_only,
+        "problems": [
+            {"code": mismatch.code, "where": mismatch.where, "message": mismatch.message} for mismatch in mismatches
+        ],
     }
 
 
@@ -345,89 +349,86 @@ class ForkOptions(TypedDict, total=False):
     """The owner of the fork: it acts for this caller, and not for the people its origin acts for."""
 
 
-class ForkMigrateReplay:
-    """Fork, migrate and replay for the executions of one application."""
+async def fork_execution(app: AppContext, execution: str, **options: Unpack[ForkOptions]) -> Execution:
+    """Start a new execution as a copy of another one. It continues by itself: steps that were open run again.
 
-    def __init__(self, app: AppContext) -> None:
-        self._app = app
-        self.runtime = app.runtime
-        self.library = app[LIBRARY]
-        self._settings = app.settings
+    Raises, before anything is written: `NoSuchRow`, `NoSuchStep`, `StepNotRepeatable`, `EditRefused`,
+    `InputInvalid`, `MigrationRefused`, `WrongStatus`.
+    """
+    name, by, to = ExecutionId(execution), options.get("by", ""), options.get("to")
+    rows = await rows_of(app.runtime.store, name)
+    before, at = options.get("before"), options.get("at")
+    if before is not None:
+        origin = await before_step(app[LIBRARY], name, rows, before)
+    else:
+        origin = at_row(name, rows, len(rows) if at is None else at)
+    await app[SCRIPTS].take_up(name)
+    caller = options.get("caller", LOCAL)
+    changes = ForkChanges(
+        options.get("set", {}), options.get("input"), options.get("session"), options.get("limits", {}), by
+    )
+    onto, on_begin = partial(_forked_onto, app, to, by, caller), partial(own_fork, app, caller)
+    forked = await fork(app.runtime, app[LIBRARY], app.settings, origin, changes, continued=onto, on_begin=on_begin)
+    return Execution(app.runtime, forked)
 
-    async def fork(self, execution: str, **how: Unpack[ForkOptions]) -> Execution:
-        """Start a new execution as a copy of another one. It continues by itself: steps that were open run again.
 
-        Raises, before anything is written: `NoSuchRow`, `NoSuchStep`, `StepNotRepeatable`, `EditRefused`,
-        `InputInvalid`, `MigrationRefused`, `WrongStatus`.
-        """
-        name, by, to = ExecutionId(execution), how.get("by", ""), how.get("to")
-        rows = await rows_of(self.runtime.store, name)
-        before, at = how.get("before"), how.get("at")
-        if before is not None:
-            origin = await before_step(self.library, name, rows, before)
-        else:
-            origin = at_row(name, rows, len(rows) if at is None else at)
-        await self._app[SCRIPTS].take_up(name)
-        caller = how.get("caller", LOCAL)
-        changes = ForkChanges(how.get("set", {}), how.get("input"), how.get("session"), how.get("limits", {}), by)
-        onto, on_begin = partial(self._forked_onto, to, by, caller), partial(own_fork, self._app, caller)
-        forked = await fork(
-            self.runtime, self.library, self._settings, origin, changes, continued=onto, on_begin=on_begin
-        )
-        return Execution(self.runtime, forked)
+async def move_execution(
+    app: AppContext,
+    execution: str,
+    to: Workflow | str,
+    *,
+    check_only: bool = False,
+    by: str = "",
+    caller: Caller = LOCAL,
+) -> list[MigrationMismatch]:
+    """Continue an execution that stands still with another definition, and return what does not fit. Empty: it is
+    migrated, or would be with `check_only`. Raises `MigrationRefused` if something does not fit and it is not only
+    checked."""
+    driver = await app.runtime.open(ExecutionId(execution), recover=False)
+    onto = await _continued_with(app, to, driver.state, by, caller)
+    return await move(app[LIBRARY], driver, onto, check_only=check_only)
 
-    async def move(
-        self,
-        execution: str,
-        to: Workflow | str,
-        *,
-        check_only: bool = False,
-        by: str = "",
-        caller: Caller = LOCAL,
-    ) -> list[MigrationMismatch]:
-        """Continue an execution that stands still with another definition, and return what does not fit. Empty: it is
-        migrated, or would be with `check_only`. Raises `MigrationRefused` if something does not fit and it is not only
-        checked."""
-        driver = await self.runtime.open(ExecutionId(execution), recover=False)
-        onto = await self._continued_with(to, driver.state, by, caller)
-        return await move(self.library, driver, onto, check_only=check_only)
 
-    async def replay(self, execution: str, *, against: Workflow | str | None = None, caller: Caller = LOCAL) -> Replay:
-        """Decide the journal again without model or tool calls, with its own definition or another one."""
-        name = ExecutionId(execution)
-        rows = await rows_of(self.runtime.store, name)
-        plan = None
-        if against is not None:
-            prepared = await prepared_for(self._app, against, caller=caller)
-            onto = await onto_definition(self.library, prepared, folded(name, rows), "")
-            plan = await self.library.pinned(onto.definition, onto.options)
-        return await replay_rows(self.library, name, rows, plan)
+async def replay_execution(
+    app: AppContext, execution: str, *, against: Workflow | str | None = None, caller: Caller = LOCAL
+) -> Replay:
+    """Decide the journal again without model or tool calls, with its own definition or another one."""
+    name = ExecutionId(execution)
+    rows = await rows_of(app.runtime.store, name)
+    plan = None
+    if against is not None:
+        prepared = await prepared_for(app, against, caller=caller)
+        onto = await onto_definition(app[LIBRARY], prepared, folded(name, rows), "")
+        plan = await app[LIBRARY].pinned(onto.definition, onto.options)
+    return await replay_rows(app[LIBRARY], name, rows, plan)
 
-    async def _continued_with(
-        self, to: Workflow | str, state: ExecutionState, by: str, caller: Caller
-    ) -> MigrationRequested:
-        """Return the request to continue with a definition. Raises `NotAllowed` for a caller below an editor, unless it
-        is the latest revision of the same workflow: an older one may lack a gate that an editor has added since."""
-        prepared = await prepared_for(self._app, to, caller=caller)
-        if prepared.definition.id != state.setup.workflow:
-            caller.must_have("editor", "continue with another workflow")
-        await must_run_revision(self._app, caller, state.setup.workflow, prepared.revision)
-        return await onto_definition(self.library, prepared, state, by)
 
-    async def _forked_onto(
-        self, to: Workflow | str | None, by: str, caller: Caller, state: ExecutionState
-    ) -> MigrationRequested | None:
-        """Return the request to continue a fork with a definition; None: with that of its origin. A fork starts that
-        one again: raises `NotAllowed` or `Disabled` if the caller may not."""
-        if to is not None:
-            return await self._continued_with(to, state, by, caller)
-        workflow, revision = state.setup.workflow, state.setup.options.get("revision")
-        if not isinstance(revision, int) or not revision:
-            return None  # It runs on a document that was not saved.
-        await must_run_revision(self._app, caller, workflow, revision)
-        with suppress(UnknownWorkflow):  # The workflow was deleted.
-            await self.library.startable(f"{workflow}@{revision}")
-        return None
+async def _continued_with(
+    app: AppContext, to: Workflow | str, state: ExecutionState, by: str, caller: Caller
+) -> MigrationRequested:
+    """Return the request to continue with a definition. Raises `NotAllowed` for a caller below an editor, unless it
+    is the latest revision of the same workflow: an older one may lack a gate that an editor has added since."""
+    prepared = await prepared_for(app, to, caller=caller)
+    if prepared.definition.id != state.setup.workflow:
+        caller.must_have("editor", "continue with another workflow")
+    await must_run_revision(app, caller, state.setup.workflow, prepared.revision)
+    return await onto_definition(app[LIBRARY], prepared, state, by)
+
+
+async def _forked_onto(
+    app: AppContext, to: Workflow | str | None, by: str, caller: Caller, state: ExecutionState
+) -> MigrationRequested | None:
+    """Return the request to continue a fork with a definition; None: with that of its origin. A fork starts that
+    one again: raises `NotAllowed` or `Disabled` if the caller may not."""
+    if to is not None:
+        return await _continued_with(app, to, state, by, caller)
+    workflow, revision = state.setup.workflow, state.setup.options.get("revision")
+    if not isinstance(revision, int) or not revision:
+        return None  # It runs on a document that was not saved.
+    await must_run_revision(app, caller, workflow, revision)
+    with suppress(UnknownWorkflow):  # The workflow was deleted.
+        await app[LIBRARY].startable(f"{workflow}@{revision}")
+    return None
 
 
 COPY_KIND: Final = "copies"
@@ -478,9 +479,9 @@ async def undo(app: AppContext, copy: Copy) -> bool:
     finished = await store.executions.find(first) is not None
     if not finished:
         try:
-            for one in copy.executions:
-                await erase(store, one, at=last[one])
-                await delete_artifacts(app.settings, one)
+            for execution in copy.executions:
+                await erase(store, execution, at=last[execution])
+                await delete_artifacts(app.settings, execution)
         except JournalMoved:
             return False
     await store.entries.delete(COPY_KIND, first)

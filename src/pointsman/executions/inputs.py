@@ -14,7 +14,7 @@ import msgspec
 
 from pointsman.auth.subjects import InputInvalid, is_conversational
 from pointsman.context import AppContext
-from pointsman.definition.json_schema import JsonSchema, SchemaWrong
+from pointsman.definition.json_schema import JsonSchema, JsonSchemaInvalid
 from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.engine.decide.outputs import EditRefused, scope_named
 from pointsman.engine.state import ExecutionState
@@ -80,26 +80,26 @@ def input_with_files(input: Json, files: Mapping[str, list[UploadedFile]]) -> Js
 
     Raises `InputInvalid`, `FilesTooLarge`.
     """
-    found = {} if input is None else input
-    if not isinstance(found, dict):
+    fields = {} if input is None else input
+    if not isinstance(fields, dict):
         raise InputInvalid("an input with files must be an object", hint='Use {"field": value}.')
     size = sum(len(one.content) for several in files.values() for one in several)
     if size > FILE_BYTES_MAX:
         raise FilesTooLarge(f"the files have {size} bytes", hint=f"At most {FILE_BYTES_MAX} bytes together.")
-    twice = sorted(files.keys() & found.keys())
+    twice = sorted(files.keys() & fields.keys())
     if twice:
         raise InputInvalid(f"{twice[0]!r} is given twice: as a file, and in `input`", hint="Keep one of them.")
-    return found | {field: _as_value(several) for field, several in files.items()}
+    return fields | {field: _as_value(several) for field, several in files.items()}
 
 
 def _as_value(files: list[UploadedFile]) -> Json:
     values: list[Json] = [
         {
-            "data": base64.b64encode(one.content).decode(),
-            "mediaType": one.media_type or media_type_of(one.name),
-            "name": one.name,
+            "data": base64.b64encode(file.content).decode(),
+            "mediaType": file.media_type or media_type_of(file.name),
+            "name": file.name,
         }
-        for one in files
+        for file in files
     ]
     return values[0] if len(values) == 1 else values
 
@@ -110,8 +110,8 @@ async def artifacts_of(settings: Settings, execution: str) -> list[ArtifactView]
         return []
     from pointsman.tools.files import ArtifactFolder  # Deferred: most installations keep no files.
 
-    found = await asyncio.to_thread(ArtifactFolder(settings.files, execution).files)
-    return [{"path": file.path, "bytes": file.size} for file in found]
+    files = await asyncio.to_thread(ArtifactFolder(settings.files, execution).files)
+    return [{"path": file.path, "bytes": file.size} for file in files]
 
 
 async def delete_artifacts(settings: Settings, execution: str) -> None:
@@ -153,11 +153,11 @@ def input_for(workflow: WorkflowDefinition, input: Json) -> JsonObject:
     """
     _check_text(input)
     schema = workflow.input_schema
-    found = _as_object(workflow, input, schema)
-    found = {**{name: value for name, value in workflow.input_defaults.items() if name not in found}, **found}
+    fields = _as_object(workflow, input, schema)
+    fields = {**{name: value for name, value in workflow.input_defaults.items() if name not in fields}, **fields}
     if schema is not None:
-        check_input(found, schema)
-    return found
+        check_input(fields, schema)
+    return fields
 
 
 def _check_text(input: Json) -> None:
@@ -206,16 +206,16 @@ def _takes(schema: JsonObject | None) -> str:
     return f"Its fields: {', '.join(f'{name} (required)' if name in needed else str(name) for name in names)}."
 
 
-def check_input(found: JsonObject, schema: JsonObject) -> None:
+def check_input(fields: JsonObject, schema: JsonObject) -> None:
     """Raises `InputInvalid` naming the fields that do not fit."""
     try:
-        misfits = JsonSchema(schema).misfits(found, most=ERRORS_SHOWN)
-    except SchemaWrong as why:
+        misfits = JsonSchema(schema).misfits(fields, most=ERRORS_SHOWN)
+    except JsonSchemaInvalid as why:
         raise InputInvalid(
             f"the workflow's input schema cannot be used: {why}", hint="Run `pointsman check`."
         ) from None
     if misfits:
-        shown = [f"{'.'.join(map(str, one.path)) or 'input'}: {one.message}" for one in misfits]
+        shown = [f"{'.'.join(map(str, misfit.path)) or 'input'}: {misfit.message}" for misfit in misfits]
         raise InputInvalid("; ".join(shown), hint=_takes(schema))
 
 

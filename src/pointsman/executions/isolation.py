@@ -1,6 +1,6 @@
 """Isolation of workflow tests: refuses every outside call that has no stub and is not allowed by name.
 
-http node ─▶ stub by node or `METHOD URL` ─▶ allowed? ─▶ refused (`outside-refused`)
+http node ─▶ stub by node or `METHOD URL` ─▶ allowed? ─▶ refused (`external-call-refused`)
 tool call ─▶ tool of the script           ─▶ allowed? ─▶ refused; tools that compute or remember are called
 """
 
@@ -12,13 +12,14 @@ from typing import ClassVar, Final, cast
 
 from pointsman.definition.model.work import HttpConfig
 from pointsman.definition.model.workflow import WorkflowDefinition
-from pointsman.definition.text_locations import sites_of
+from pointsman.definition.text_locations import text_locations_of
 from pointsman.engine.actions import WorkSpec
 from pointsman.engine.commands import Execute
 from pointsman.engine.failures import Failure, failure_by
 from pointsman.engine.reports import ToolCall, ToolCallsProposed, WorkDone, WorkFailed
 from pointsman.errors import CallerError, sentences
 from pointsman.executors.failures import WorkRefused, work_failed
+from pointsman.models.recording import ModelRecording
 from pointsman.ports import ExecutionPort, Executor, Tools, ToolSpec
 from pointsman.tools.registry import ToolRegistry
 from pointsman.tools.tool import ToolFailed
@@ -34,10 +35,10 @@ AGAIN: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
 """Statuses after which the same request may succeed, as for real requests."""
 
 
-class OutsideRefused(CallerError):
+class ExternalCallRefused(CallerError):
     """A step of a workflow test would make a call outside of it."""
 
-    code: ClassVar[str] = "outside-refused"
+    code: ClassVar[str] = "external-call-refused"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,8 @@ class Isolation:
     """Node id, or `METHOD URL` -> the result of the request: `status`, `data`, `headers`."""
     refused: list[str] = field(default_factory=list[str])
     """The refused calls, in order: message and hint. The failure of a call may not show in the outcome."""
+    recording: ModelRecording | None = None
+    """Recorded answers, which models give; None: the models are called."""
 
     def tools(self, tools: Tools, registry: ToolRegistry) -> Tools:
         return _IsolatedTools(tools, registry, self)
@@ -66,7 +69,7 @@ class Isolation:
     def refusal(self, message: str, hint: str) -> Failure:
         """Record a refused call and return its failure."""
         self.refused.append(sentences(message, hint))
-        return failure_by(OutsideRefused(message, hint=hint))
+        return failure_by(ExternalCallRefused(message, hint=hint))
 
 
 class _IsolatedTools:
@@ -83,7 +86,7 @@ class _IsolatedTools:
         await self._tools.prepare([name for name in names if self.may_call(name)])
 
     async def call(self, call: ToolCall, *, key: str, run: ExecutionPort | None = None) -> Json:
-        """Raises `ToolFailed` (`outside-refused`)."""
+        """Raises `ToolFailed` (`external-call-refused`)."""
         if not self.may_call(call.name):
             message = f"the tool {call.name!r} would have effects outside of the workflow test"
             hint = f"Add results under `tools:` in the script of the test, or allow it: `allow: [{call.name}]`."
@@ -104,14 +107,14 @@ def acts_outside(workflow: WorkflowDefinition, registry: ToolRegistry) -> list[s
     """Describe the outside calls of a workflow that a script does not answer: its http nodes, and tools that the script
     lacks. In document order."""
     isolated = _IsolatedTools(registry, registry, Isolation())
-    found = [f"the http node {node.id!r}" for node in workflow.nodes if isinstance(node.config, HttpConfig)]
-    for name in (site.text for site in sites_of(workflow) if site.kind == "tool"):
+    named = [f"the http node {node.id!r}" for node in workflow.nodes if isinstance(node.config, HttpConfig)]
+    for name in (location.text for location in text_locations_of(workflow) if location.kind == "tool"):
         origin = registry.origin(name)
         spec = registry.find(name) if origin == "builtin" else None
         is_off = spec is not None and bool(spec.off)
         if origin is not None and not is_off and not isolated.may_call(name):
-            found.append(f"the tool {name!r}")
-    return [*dict.fromkeys(found)]
+            named.append(f"the tool {name!r}")
+    return [*dict.fromkeys(named)]
 
 
 class _IsolatedHttp:

@@ -27,6 +27,7 @@ from pointsman.executions.deletion import existing_summary
 from pointsman.executions.usage_rollup import UsageRollup
 from pointsman.executions.views import ExecutionStatus, need_text, status_shown
 from pointsman.ports import Row
+from pointsman.runtime.local import unknown_execution
 from pointsman.store.records import TRIAL, ExecutionQuery, GateEntry, InboxQuery, Summary
 from pointsman.values import ExecutionId, Instant, Json, WorkflowId
 
@@ -97,16 +98,16 @@ async def inbox(
         after=None if after is None else _cursor_position(after),
         limit=limit,
     )
-    found: list[InboxEntry] = []
+    entries: list[InboxEntry] = []
     while page := await app.store.executions.inbox(query):
         for entry in page:
             name, summary = await outermost(app, entry)
             if sees is None or (summary is not None and await sees(summary, entry)):
-                found.append(entry_view(entry, name))
-        if len(page) < query.limit or len(found) >= limit:
+                entries.append(entry_view(entry, name))
+        if len(page) < query.limit or len(entries) >= limit:
             break
         query = replace(query, after=(page[-1].opened, page[-1].execution, page[-1].gate))
-    return found[:limit]
+    return entries[:limit]
 
 
 def inbox_page(gates: list[InboxEntry], limit: int) -> InboxPage:
@@ -164,6 +165,8 @@ class ExecutionEntry(TypedDict):
     waitingFor: list[str]
     """Requirements of workers for the steps that wait for a worker."""
     startedAt: float
+    startedBy: str | None
+    """The user who started it; null: nobody who is known."""
     updatedAt: float
     parent: str | None
     sessionId: str | None
@@ -171,16 +174,16 @@ class ExecutionEntry(TypedDict):
     """Whether the scripted model answers in it, so that the texts of its agents are made up."""
 
 
-def stored_statuses(shown: Collection[str]) -> frozenset[str]:
+def stored_statuses(names: Collection[str]) -> frozenset[str]:
     """Return the stored statuses of executions that are shown with these statuses."""
-    return frozenset("running" if status == STOPPED else status for status in shown) | (
-        frozenset({"running"} if "waiting" in shown else ())
+    return frozenset("running" if status == STOPPED else status for status in names) | (
+        frozenset({"running"} if "waiting" in names else ())
     )
 
 
-def is_shown_as(one: Summary, statuses: Collection[str]) -> bool:
+def is_shown_as(summary: Summary, statuses: Collection[str]) -> bool:
     """Return whether an execution, after `with_shown_status`, has one of these statuses; with no statuses, always."""
-    return not statuses or status_shown(one.status, one.worker) in statuses
+    return not statuses or status_shown(summary.status, summary.worker) in statuses
 
 
 async def found_executions(
@@ -201,18 +204,22 @@ async def found_executions(
     Of the best matches, the newest come first. Running executions are found once they end or stand still.
     """
 
-    async def fits(one: Summary) -> bool:
-        narrowed = workflow in (None, one.workflow) and is_shown_as(await with_shown_status(app.runtime, one), statuses)
-        narrowed = narrowed and (since is None or one.started >= since) and (until is None or one.started < until)
-        narrowed = narrowed and (trials or not one.execution.startswith(TRIAL))
-        return narrowed and session in (None, one.session) and (sees is None or await sees(one))
+    async def fits(summary: Summary) -> bool:
+        narrowed = workflow in (None, summary.workflow) and is_shown_as(
+            await with_shown_status(app.runtime, summary), statuses
+        )
+        narrowed = (
+            narrowed and (since is None or summary.started >= since) and (until is None or summary.started < until)
+        )
+        narrowed = narrowed and (trials or not summary.execution.startswith(TRIAL))
+        return narrowed and session in (None, summary.session) and (sees is None or await sees(summary))
 
     return await entries_of(app, await UsageRollup(app).search(words, sees=fits, limit=limit))
 
 
 async def entries_of(app: AppContext, summaries: Iterable[Summary]) -> list[ExecutionEntry]:
     """Return the entries of a list, with the statuses that views of the executions show."""
-    return [summary_view(await with_shown_status(app.runtime, one)) for one in summaries]
+    return [summary_view(await with_shown_status(app.runtime, summary)) for summary in summaries]
 
 
 def summary_view(summary: Summary) -> ExecutionEntry:
@@ -223,6 +230,7 @@ def summary_view(summary: Summary) -> ExecutionEntry:
         "status": status_shown(summary.status, summary.worker),
         "waitingFor": [need_text(need) for need in summary.needs],
         "startedAt": summary.started,
+        "startedBy": summary.owner or None,
         "updatedAt": summary.updated,
         "parent": summary.parent,
         "sessionId": summary.session,
@@ -233,10 +241,13 @@ def summary_view(summary: Summary) -> ExecutionEntry:
 async def names_of_workflows(app: AppContext, words: str) -> Callable[[str], Json]:
     """Return a lookup of each saved workflow's names in all languages, for a search; they are read only if there are
     words to search for."""
-    found: dict[str, Json] = {}
+    result: dict[str, Json] = {}
     if words.strip():
-        found = {one.id: [one.name, *(one.names or {}).values()] for one in await app.store.workflows.list()}
-    return lambda reference: found.get(reference.partition("@")[0])
+        result = {
+            workflow.id: [workflow.name, *(workflow.names or {}).values()]
+            for workflow in await app.store.workflows.list()
+        }
+    return lambda reference: result.get(reference.partition("@")[0])
 
 
 LOOKED_AT_MAX: Final = 1000
@@ -246,12 +257,66 @@ ANCESTORS_MAX: Final = 50
 
 Sees: TypeAlias = Callable[[Summary], Awaitable[bool]]
 
+LAST: Final = "last"
+"""Reference to the execution that started last."""
+ID_PREFIXES: Final = ("", "exec-", TRIAL)
+"""What a person may leave out at the beginning of an id."""
+CANDIDATES_MAX: Final = 10
+
+
+class ExecutionAmbiguous(CallerError):
+    """The ids of several executions begin with the reference."""
+
+    code: ClassVar[str] = "execution-ambiguous"
+
+
+async def execution_named(app: AppContext, reference: str, *, sees: Sees) -> ExecutionId:
+    """Return the id of the execution that a person means: by its id, by the beginning of its id (also without `exec-`)
+    if no other id begins so, or by `last`, which started last and is not a sub-workflow.
+
+    Raises `UnknownExecution`, and `ExecutionAmbiguous` with the candidates.
+    """
+    exact = ExecutionId(reference)
+    if reference and await app.runtime.journal.last(exact):
+        return exact  # The verb that receives the id checks whether the caller may see it.
+    if reference == LAST:
+        matches = await _first_seen(app, ExecutionQuery(), sees, most=1, outermost_only=True)
+    else:
+        prefixes = [f"{start}{reference}" for start in ID_PREFIXES] if reference else []
+        queries = [ExecutionQuery(prefix=prefix) for prefix in prefixes]
+        matches = [one for query in queries for one in await _first_seen(app, query, sees, most=CANDIDATES_MAX + 1)]
+    if not matches:
+        raise unknown_execution(reference)
+    if len(matches) > 1:
+        listed = [f"{match.execution}  {match.status}  {match.workflow}" for match in matches[:CANDIDATES_MAX]]
+        more = ["… and more"] if len(matches) > CANDIDATES_MAX else []
+        raise ExecutionAmbiguous(
+            f"the ids of several executions begin with {reference!r}",
+            hint="\n    ".join(["Write more of the id of one of these, newest first:", *listed, *more]),
+        )
+    return matches[0].execution
+
+
+async def _first_seen(
+    app: AppContext, query: ExecutionQuery, sees: Sees, *, most: int, outermost_only: bool = False
+) -> list[Summary]:
+    """Return the newest executions of a query that are visible."""
+    visible: list[Summary] = []
+    while page := await app.store.executions.list(query):
+        for entry in page:
+            if not (outermost_only and entry.parent is not None) and await sees(entry):
+                visible.append(entry)
+            if len(visible) == most:
+                return visible
+        query = replace(query, before=(page[-1].started, page[-1].execution))
+    return visible
+
 
 class ForkPoint(TypedDict):
     """Where a fork left its origin."""
 
     origin: str | None
-    """Null: it is the first of its family."""
+    """Null: it has no parent."""
     row: int | None
     """The last row that it copied."""
     before: str | None
@@ -282,7 +347,7 @@ async def relations_of(app: AppContext, execution: str, *, sees: Sees) -> Relati
     summary = await existing_summary(app, ExecutionId(execution))
     forks, all_forks = await _forks(app, summary, sees)
     children = await app.store.executions.list(ExecutionQuery(parent=summary.execution, limit=CHILDREN_MAX + 1))
-    shown = await entries_of(app, [one for one in reversed(children[:CHILDREN_MAX]) if await sees(one)])
+    shown = await entries_of(app, [child for child in reversed(children[:CHILDREN_MAX]) if await sees(child)])
     origin = _left(await _rows(app, summary.execution)) if summary.parent is None else None
     return {
         "parents": await _parents(app, summary, sees),
@@ -294,14 +359,14 @@ async def relations_of(app: AppContext, execution: str, *, sees: Sees) -> Relati
 
 
 async def _parents(app: AppContext, summary: Summary, sees: Sees) -> list[ExecutionEntry]:
-    found: list[ExecutionEntry] = []
-    while summary.parent is not None and len(found) < ANCESTORS_MAX:
+    entries: list[ExecutionEntry] = []
+    while summary.parent is not None and len(entries) < ANCESTORS_MAX:
         above = await app.store.executions.find(summary.parent)
         if above is None or not await sees(above):
             break
-        found += await entries_of(app, [above])
+        entries += await entries_of(app, [above])
         summary = above
-    return found[::-1]
+    return entries[::-1]
 
 
 async def _forks(app: AppContext, summary: Summary, sees: Sees) -> tuple[list[ForkEntry], bool]:
@@ -311,14 +376,14 @@ async def _forks(app: AppContext, summary: Summary, sees: Sees) -> tuple[list[Fo
         return [], True
     query = ExecutionQuery(workflow=summary.workflow, since=began[0], limit=LOOKED_AT_MAX)
     looked_at = await app.store.executions.list(query)
-    found: list[ForkEntry] = []
+    entries: list[ForkEntry] = []
     for one in reversed(looked_at):
         if one.execution == summary.execution or one.parent is not None or not await sees(one):
             continue
         if await _began(app, one.execution) == began:
             (entry,) = await entries_of(app, [one])
-            found.append({**entry, **(_left(await _rows(app, one.execution)) or _NOWHERE)})
-    return found, len(looked_at) < LOOKED_AT_MAX
+            entries.append({**entry, **(_left(await _rows(app, one.execution)) or _NOWHERE)})
+    return entries, len(looked_at) < LOOKED_AT_MAX
 
 
 async def _began(app: AppContext, execution: ExecutionId) -> tuple[Instant, Event] | None:

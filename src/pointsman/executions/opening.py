@@ -72,7 +72,7 @@ class Scripts(Protocol):
     """Applies the scripts that executions were started with. Wiring implements it: a script replaces the services."""
 
     async def take_up(self, execution: ExecutionId) -> None:
-        """Answer from the script of an execution from here on. Raises `ScriptDiffers`, `ScriptGone`."""
+        """Answer from the script of an execution from here on. Raises `ScriptDiffers`, `ScriptMissing`."""
         ...
 
 
@@ -123,6 +123,7 @@ async def must_reach_models(app: AppContext, plan: Plan, state: ExecutionState) 
     """Raise `ModelUnusable` or `ModelUnnamed` if a model that the rest of an execution calls cannot be called."""
     if (models := app.services.models_to_check) is None:
         return
+    await models.refresh()
     model = state.setup.options.get("model")
     uses = await uses_to_come(app.runtime, app[LIBRARY], plan, state)
     refuse_unreachable(models, uses, model if isinstance(model, str) else None)
@@ -273,10 +274,10 @@ async def drive(execution: Execution, answers: Sequence[GivenAnswer] = ()) -> tu
 async def uses_to_come(runtime: LocalRuntime, library: Library, plan: Plan, state: ExecutionState) -> list[ModelUse]:
     """Return the model uses that are left of an execution: its own, those of its sub-workflows that have begun, and
     all of those that it can still begin."""
-    found = [*still_to_come(plan, state, await library.model_uses(state.setup.definition))]
+    uses = [*still_to_come(plan, state, await library.model_uses(state.setup.definition))]
     pins = state.setup.options.get("pins")
     if not isinstance(pins, dict) or not pins:
-        return found
+        return uses
     workflow, children_of_step = await library.kept(state.setup.definition), await _begun_children(runtime, state)
     open_ = open_nodes(state)
     ahead = plan.after(open_)
@@ -295,25 +296,25 @@ async def uses_to_come(runtime: LocalRuntime, library: Library, plan: Plan, stat
             continue
         references.add(reference)
         definition = str(pin["definition"])
-        found += await library.model_uses(definition)
+        uses += await library.model_uses(definition)
         waiting += await library.called(await library.kept(definition))
     for children in children_of_step.values():
         for child in children:
             below = await library.pinned(child.setup.definition, child.setup.options)
-            found += await uses_to_come(runtime, library, below, child)
-    return found
+            uses += await uses_to_come(runtime, library, below, child)
+    return uses
 
 
 async def _begun_children(runtime: LocalRuntime, state: ExecutionState) -> dict[str, list[ExecutionState]]:
     """Return the sub-workflows that have begun and are not over, by the node whose step waits for them. A step with one
     that failed begins another."""
-    found: dict[str, list[ExecutionState]] = {}
+    execution_stateses: dict[str, list[ExecutionState]] = {}
     for at in state.steps.values():
         names = children_of(ExecutionId(state.id), at)
         states = [await runtime.load(name) for name in names if await runtime.journal.last(name)]
-        if names and len(states) == len(names) and not any(one.status in ("failed", "cancelled") for one in states):
-            found.setdefault(at.step.node, []).extend(one for one in states if not one.ended)
-    return found
+        if names and len(states) == len(names) and not any(state.status in ("failed", "cancelled") for state in states):
+            execution_stateses.setdefault(at.step.node, []).extend(state for state in states if not state.ended)
+    return execution_stateses
 
 
 Open: TypeAlias = Callable[[ExecutionId], Awaitable[Driver]]
@@ -338,9 +339,9 @@ class StartRequest:
     """Idempotency key: an execution that was started under it is returned instead of a new one."""
 
 
-def id_of(definition: WorkflowDefinition, wish: StartRequest) -> ExecutionId | None:
+def id_of(definition: WorkflowDefinition, request: StartRequest) -> ExecutionId | None:
     """Return the id that the caller or the key determines; None: there is none yet."""
-    return wish.execution if wish.key is None else wish.execution or id_for_key(definition.id, wish.key)
+    return request.execution if request.key is None else request.execution or id_for_key(definition.id, request.key)
 
 
 class Starts:
@@ -361,16 +362,16 @@ class Starts:
         self._concurrency = concurrency
         self._open = open_
 
-    async def start(self, runnable: RunnableDefinition, input: Json, wish: StartRequest) -> Execution:
+    async def start(self, runnable: RunnableDefinition, input: Json, request: StartRequest) -> Execution:
         """Start an execution, or return the one that was started under the key. Raises `InputInvalid`, `KeyReused`,
         `ConcurrencyLimitReached`, and `ModelUnusable` or `ModelUnnamed` if a model cannot be called from here."""
         definition = runnable.definition
         accepted = input_for(definition, input)
-        turn = await self._turn(definition, wish)
+        turn = await self._turn(definition, request)
         name = turn.name
-        if wish.key is not None and await self._runtime.journal.last(name):
-            return await self._same(name, accepted, wish.key)
-        report = await self._report(runnable, accepted, wish, turn.history)
+        if request.key is not None and await self._runtime.journal.last(name):
+            return await self._same(name, accepted, request.key)
+        report = await self._report(runnable, accepted, request, turn.history)
         report = await self._with_models(report)
         place = await self._concurrency.before(definition, accepted, name)
         if place is not None:
@@ -381,43 +382,43 @@ class Starts:
             async with self._runtime.alone(name):  # a concurrent start of the same id must find this one durable
                 driver = await self._runtime.start(name, plan, report)
         except JournalMoved:
-            if wish.session is not None and id_of(definition, wish) is None:
-                raise busy(wish.session, name) from None  # another turn of the session began at the same moment
-            if wish.key is None:
+            if request.session is not None and id_of(definition, request) is None:
+                raise busy(request.session, name) from None  # another turn of the session began at the same moment
+            if request.key is None:
                 raise
-            return await self._same(name, accepted, wish.key)  # another process was faster
+            return await self._same(name, accepted, request.key)  # another process was faster
         if place is not None and report.queued:
             await self._concurrency.enter(place.group, driver, replace=place.policy == "replace")
         return Execution(self._runtime, driver)
 
-    async def _turn(self, definition: WorkflowDefinition, wish: StartRequest) -> SessionTurn:
+    async def _turn(self, definition: WorkflowDefinition, request: StartRequest) -> SessionTurn:
         """Return the execution's id and the session's earlier messages. Raises `SessionBusy`, `SessionClosed`."""
-        turn_id = id_of(definition, wish)
-        if wish.session is not None:
-            check_session(wish.session)
-        if wish.session is None or (turn_id is not None and await self._runtime.journal.last(turn_id)):
+        turn_id = id_of(definition, request)
+        if request.session is not None:
+            check_session(request.session)
+        if request.session is None or (turn_id is not None and await self._runtime.journal.last(turn_id)):
             return SessionTurn(turn_id or new_id(), ())
         if not is_conversational(definition):
-            await finish_last_turn(self._runtime, wish.session)
-            conversation = await self._runtime.store.sessions.load(wish.session)
+            await finish_last_turn(self._runtime, request.session)
+            conversation = await self._runtime.store.sessions.load(request.session)
             return SessionTurn(turn_id or new_id(), conversation.messages)
-        prefix = TRIAL if PARTIAL_RUN_OPTION in wish.options else "exec-"
-        turn = await next_turn(self._runtime, wish.session, prefix=prefix)
+        prefix = TRIAL if PARTIAL_RUN_OPTION in request.options else "exec-"
+        turn = await next_turn(self._runtime, request.session, prefix=prefix)
         return turn if turn_id is None else SessionTurn(turn_id, turn.history)
 
     async def _report(
-        self, runnable: RunnableDefinition, input: JsonObject, wish: StartRequest, history: tuple[Json, ...]
+        self, runnable: RunnableDefinition, input: JsonObject, request: StartRequest, history: tuple[Json, ...]
     ) -> Start:
         definition = runnable.definition
-        options = dict(wish.options)
+        options = dict(request.options)
         if is_conversational(definition):
             options["history"] = len(history)
         digest = await self._library.keep(runnable)
         plan = await self._library.pinned(digest, options)
         return Start(
             input=input,
-            config=dict(wish.config),
-            session=wish.session,
+            config=dict(request.config),
+            session=request.session,
             messages=conversation_for(definition, input, history) if plan.messages else [],
             definition=digest,
             options=options,
@@ -523,8 +524,8 @@ def closed(session: str) -> SessionClosed:
 
 async def finish_last_turn(runtime: LocalRuntime, session: str) -> None:
     """Save the last completed turn, if its process died before adding its messages to the session."""
-    ended = ExecutionQuery(session=session, statuses=frozenset({"completed"}), limit=LOOKED_AT)
-    for one in await runtime.store.executions.list(ended):
+    query = ExecutionQuery(session=session, statuses=frozenset({"completed"}), limit=LOOKED_AT)
+    for one in await runtime.store.executions.list(query):
         state = await runtime.load(one.execution)
         if not is_turn(state):
             continue

@@ -124,37 +124,37 @@ async def executions_page(
     visible: list[Summary] = []
     looked_at = 0
     while True:
-        found = await app.store.executions.list(query)
-        for one in found:
-            if _is_beyond(one, since=since, until=until, oldest_first=oldest_first):
+        summaries = await app.store.executions.list(query)
+        for summary in summaries:
+            if _is_beyond(summary, since=since, until=until, oldest_first=oldest_first):
                 return page_of(visible, None)
-            shown = await with_shown_status(app.runtime, one)
-            if is_shown_as(shown, statuses) and await sees(one):
+            shown = await with_shown_status(app.runtime, summary)
+            if is_shown_as(shown, statuses) and await sees(summary):
                 visible.append(shown)
             if len(visible) == limit:
-                return page_of(visible, list_position(one))
-        looked_at += len(found)
-        if len(found) < query.limit:
+                return page_of(visible, list_position(summary))
+        looked_at += len(summaries)
+        if len(summaries) < query.limit:
             return page_of(visible, None)
         if looked_at >= LOOKED_AT_MAX:
-            return page_of(visible, list_position(found[-1]))
-        query = replace(query, before=(found[-1].started, found[-1].execution), limit=max(limit, PAGE))
+            return page_of(visible, list_position(summaries[-1]))
+        query = replace(query, before=(summaries[-1].started, summaries[-1].execution), limit=max(limit, PAGE))
 
 
 def page_of(summaries: Iterable[Summary], next: str | None = None) -> ExecutionPage:
-    return {"executions": [summary_view(one) for one in summaries], "next": next}
+    return {"executions": [summary_view(summary) for summary in summaries], "next": next}
 
 
-def _is_beyond(one: Summary, *, since: float | None, until: float | None, oldest_first: bool) -> bool:
+def _is_beyond(summary: Summary, *, since: float | None, until: float | None, oldest_first: bool) -> bool:
     """Return whether the execution, and so every later one in the list, is outside the requested period."""
     if oldest_first:
-        return until is not None and one.started >= until
-    return since is not None and one.started < since
+        return until is not None and summary.started >= until
+    return since is not None and summary.started < since
 
 
-def list_position(one: Summary) -> str:
+def list_position(summary: Summary) -> str:
     """Return an execution's position in a list, to continue after it."""
-    return msgspec.json.encode((one.started, one.execution)).decode()
+    return msgspec.json.encode((summary.started, summary.execution)).decode()
 
 
 async def events_page(
@@ -169,18 +169,22 @@ async def events_page(
     seq, number = parse_event_position(after)
     summary = await app.store.executions.find(name)
     level = await level_of(app, name)
-    found: list[EventView] = []
+    events: list[EventView] = []
     last = after
     async for row in rows_on(app, name, seq):
         first = number + 1 if row.seq == seq else 0
-        for n, event in enumerate(row.events[first : first + limit - len(found)], first):
-            found.append(cast("EventView", redacted_event(event_view(row, n, event), level, redact)))
+        for n, event in enumerate(row.events[first : first + limit - len(events)], first):
+            events.append(cast("EventView", redacted_event(event_view(row, n, event), level, redact)))
             last = f"{row.seq}.{n}"
             first = n + 1
         begun_in(app).leave(name, row, sent_events=first)
-        if len(found) == limit:
+        if len(events) == limit:
             break
-    return {"events": found, "last": last, "status": "pending" if summary is None else status_shown(summary.status, "")}
+    return {
+        "events": events,
+        "last": last,
+        "status": "pending" if summary is None else status_shown(summary.status, ""),
+    }
 
 
 async def state_at(app: AppContext, execution: str, at: int | None) -> ExecutionView:
@@ -197,7 +201,7 @@ async def state_at(app: AppContext, execution: str, at: int | None) -> Execution
 async def definition_of(app: AppContext, execution: str) -> ExecutionDefinition:
     """Return the definition that an execution runs on, in the native dialect, with its regions.
 
-    Raises `UnknownExecution`, `DefinitionGone`.
+    Raises `UnknownExecution`, `DefinitionMissing`.
     """
     state = await app.runtime.load(ExecutionId(execution))
     workflow = await app[LIBRARY].kept(state.setup.definition)
@@ -243,9 +247,9 @@ def parse_list_position(before: str) -> tuple[float, ExecutionId]:
 
 LONG: Final = 1000
 """Rows with fewer events are decoded as quickly as they are found."""
-KEPT_MAX: Final = 2
+CACHED_MAX: Final = 2
 """Rows per installation at a time: one may take some hundred megabytes."""
-KEPT_S: Final = 60.0
+CACHED_S: Final = 60.0
 """Seconds since the last request."""
 
 
@@ -261,16 +265,16 @@ class RowCache:
         return [row for row, _ in self._kept.values()]
 
     def find(self, execution: ExecutionId, seq: int) -> Row | None:
-        found = self._kept.get((execution, seq))
-        return None if found is None else found[0]
+        row = self._kept.get((execution, seq))
+        return None if row is None else row[0]
 
     def leave(self, execution: ExecutionId, row: Row, *, sent_events: int) -> None:
         """Cache a row in which a page ended after `sent_events` of its events."""
         self._drop((execution, row.seq))
         if sent_events < len(row.events) and len(row.events) > LONG:
             key = (execution, row.seq)
-            self._kept[key] = (row, asyncio.get_running_loop().call_later(KEPT_S, self._drop, key))
-            while len(self._kept) > KEPT_MAX:
+            self._kept[key] = (row, asyncio.get_running_loop().call_later(CACHED_S, self._drop, key))
+            while len(self._kept) > CACHED_MAX:
                 self._drop(next(iter(self._kept)))
 
     def _drop(self, key: tuple[ExecutionId, int]) -> None:
@@ -281,10 +285,10 @@ class RowCache:
 
 async def rows_on(app: AppContext, execution: ExecutionId, seq: int) -> AsyncIterator[Row]:
     """Yield the rows of a journal from row `seq` on."""
-    found = begun_in(app).find(execution, seq)
-    if found is not None:
-        yield found
-    async for row in app.store.journal.read(execution, after=max(seq - 1, 0) if found is None else seq):
+    cached = begun_in(app).find(execution, seq)
+    if cached is not None:
+        yield cached
+    async for row in app.store.journal.read(execution, after=max(seq - 1, 0) if cached is None else seq):
         yield row
 
 

@@ -19,6 +19,7 @@ from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mappi
 from typing import Final, Literal, TypeAlias, cast, get_args
 
 from pointsman.auth.redaction import redactor_for
+from pointsman.client.events import DeltaEvent
 from pointsman.context import AppContext, Part
 from pointsman.engine.events import lifecycle as life_events
 from pointsman.engine.events import steps as events
@@ -38,8 +39,6 @@ from pointsman.executions.views import (
 )
 from pointsman.ports import Row
 from pointsman.runtime.dependencies import Committed, Delta, Watcher
-from pointsman.runtime.local import LocalRuntime
-from pointsman.settings import Settings
 from pointsman.settings.sections import Level as Observability
 from pointsman.values import ExecutionId, Instant, Json, JsonObject, json_of
 
@@ -83,13 +82,13 @@ def public_events(
             if step is not None and step.node.endswith(HIDDEN):
                 continue
             data = fields | shown if observability == "full" else fields
-            yield _bulletin(execution, row, number, name, step) | redact(data)
+            yield _public_event(execution, row, number, name, step) | redact(data)
     if observability != "minimal":
-        yield _bulletin(execution, row, number + 1, "workflow.checkpoint.saved", None)
+        yield _public_event(execution, row, number + 1, "workflow.checkpoint.saved", None)
 
 
-def _bulletin(execution: ExecutionId, row: Row, number: int, name: str, step: Step | None) -> JsonObject:
-    found: JsonObject = {
+def _public_event(execution: ExecutionId, row: Row, number: int, name: str, step: Step | None) -> JsonObject:
+    result: JsonObject = {
         "id": f"{row.seq}.{number}",
         "event": name,
         "executionId": execution,
@@ -97,16 +96,16 @@ def _bulletin(execution: ExecutionId, row: Row, number: int, name: str, step: St
         "at": row.at,
     }
     if step is not None:
-        found["nodeId"] = step.node
-        found["step"] = str(step)
-    return found
+        result["nodeId"] = step.node
+        result["step"] = str(step)
+    return result
 
 
-Said: TypeAlias = tuple[str, JsonObject, JsonObject]
+EventParts: TypeAlias = tuple[str, JsonObject, JsonObject]
 """Name, fields for every reader, fields that only `full` includes."""
 
 
-def _public_parts(event: events.Event) -> Iterator[Said]:
+def _public_parts(event: events.Event) -> Iterator[EventParts]:
     match event:
         case events.StepStarted():
             yield "workflow.node.start", {}, {"input": event.input}
@@ -151,10 +150,10 @@ def _public_parts(event: events.Event) -> Iterator[Said]:
         case wait_events.GateClosed():
             yield "workflow.human.answered", {"action": event.action, "by": event.by}, {"data": event.data}
         case _:
-            yield from _life(event)
+            yield from _lifecycle_parts(event)
 
 
-def _life(event: events.Event) -> Iterator[Said]:
+def _lifecycle_parts(event: events.Event) -> Iterator[EventParts]:
     match event:
         case life_events.ExecutionStarted():
             yield "workflow.start", {"workflowId": event.workflow}, {"input": event.input}
@@ -184,14 +183,19 @@ def public_delta(delta: JsonObject, observability: Observability, redact: Redact
     return redact(delta)
 
 
-async def public_events_of(
-    runtime: LocalRuntime, execution: ExecutionId, settings: Settings, *, after: int
-) -> list[JsonObject]:
-    """Return the public events of an execution after row `after`, as far as its redaction level allows."""
-    level = observability_of((await runtime.load(execution)).setup.options)
-    redact = redactor_for(settings)
-    rows = [row async for row in runtime.journal.read(execution, after=after)]
-    return [one for row in rows for one in public_events(execution, row, level, redact)]
+def delta_event(update: Delta) -> DeltaEvent:
+    """Return live output as an event, with all its fields."""
+    step = update.step
+    return DeltaEvent(execution_id=update.execution, node_id=step.node, step=str(step), delta=update.delta)
+
+
+async def public_events_of(app: AppContext, execution: str, *, after: int = 0) -> list[JsonObject]:
+    """Return the public events after row `after`, at the level of the workflow's `observability`."""
+    name, runtime = ExecutionId(execution), app.runtime
+    level = observability_of((await runtime.load(name)).setup.options)
+    redact = redactor_for(app.settings)
+    rows = [row async for row in runtime.journal.read(name, after=after)]
+    return [event for row in rows for event in public_events(name, row, level, redact)]
 
 
 See: TypeAlias = Callable[[JsonObject], None]
@@ -232,6 +236,16 @@ def watch_progress(app: AppContext, see: Callable[[str], None]) -> Callable[[], 
             for event in update.row.events:
                 if is_progress(event):
                     see(str(event.data))
+
+    return app.feed.watch(watch)
+
+
+def watch_deltas(app: AppContext, see: Callable[[DeltaEvent], None]) -> Callable[[], None]:
+    """Pass the partial output of models and tools to `see`. The returned function ends it."""
+
+    def watch(update: Committed | Delta) -> None:
+        if isinstance(update, Delta):
+            see(delta_event(update))
 
     return app.feed.watch(watch)
 
@@ -406,17 +420,17 @@ def redacted_event(event: JsonObject, level: Observability, redact: Redact) -> J
     return redact(_shape(event) if level == "minimal" else event)
 
 
-def redacted_view(shown: ExecutionView, redact: Redact, *, keeps: Collection[str] = ()) -> ExecutionView:
+def redacted_view(execution: ExecutionView, redact: Redact, *, keeps: Collection[str] = ()) -> ExecutionView:
     """Return the view of an execution at its own level. Fields in `keeps`, which the caller asked for, are included at
     every level and unmasked."""
-    view = json_of(shown)
+    view = json_of(execution)
     fields = {name: view[name] for name in keeps if name in view}
     if view.get("observability") == "minimal":
         withheld = [name for name in _CONTENT if name not in keeps and view.get(name)]
         view = {**view, **{name: _empty(view[name]) for name in withheld}}
         if withheld:
             view["withheld"] = cast("list[Json]", withheld)
-        view["errors"] = [_failure(cast("JsonObject", one)) for one in cast("list[Json]", view["errors"])]
+        view["errors"] = [_failure(cast("JsonObject", error)) for error in cast("list[Json]", view["errors"])]
     return cast("ExecutionView", {**redact(view), **fields})
 
 
@@ -428,10 +442,10 @@ async def level_of(app: AppContext, execution: str) -> Observability:
         return observability_of(driver.state.setup.options)
     summary = await app.store.executions.find(name)
     levels = app[LEVELS]
-    found = levels.get(name)
+    known_level = levels.get(name)
     # Its journal may be long, and a reader that pages through it asks for every page.
-    if found is not None and summary is not None and found[0] == summary.updated:
-        return found[1]
+    if known_level is not None and summary is not None and known_level[0] == summary.updated:
+        return known_level[1]
     level = observability_of((await app.runtime.load(name)).setup.options)
     if summary is not None:
         if len(levels) >= LEVELS_MAX:
@@ -455,18 +469,18 @@ LEVELS: Final = Part[dict[ExecutionId, tuple[Instant, Observability]]]("levels",
 
 def _shape(event: JsonObject) -> JsonObject:
     plain_fields = _SHAPE | _SHAPE_OF.get(str(event["kind"]), frozenset())
-    found: JsonObject = {}
+    result: JsonObject = {}
     withheld: list[Json] = []
     for name, value in event.items():
         if name in plain_fields or value is None or isinstance(value, int | float):
-            found[name] = value
+            result[name] = value
         elif name == "failure" and isinstance(value, dict):
-            found[name] = _failure(value)
+            result[name] = _failure(value)
         else:
             withheld.append(name)
     if withheld:
-        found["withheld"] = withheld
-    return found
+        result["withheld"] = withheld
+    return result
 
 
 def _failure(failure: JsonObject) -> JsonObject:

@@ -28,7 +28,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, nullcontext
 from itertools import takewhile
-from typing import TYPE_CHECKING, Final, TypedDict, TypeVar, Unpack, cast
+from typing import TYPE_CHECKING, Any, Final, TypedDict, TypeVar, Unpack, cast
 from weakref import WeakValueDictionary
 
 import msgspec
@@ -47,6 +47,7 @@ from pointsman.executions.concurrency_limits import ConcurrencyLimits
 from pointsman.executions.deletion import erase
 from pointsman.executions.execution import Execution
 from pointsman.executions.opening import CONCURRENCY, StartRequest, Starts, driver_for, new_id, save_turn
+from pointsman.json_conversion import as_json
 from pointsman.runtime.attempts import CACHE_SCOPE as CACHE
 from pointsman.runtime.driver import Driver
 from pointsman.runtime.local import EventSink, IsWaitingFor, LocalRuntime
@@ -58,7 +59,7 @@ from pointsman.workflows.authors import Party, all_of, author_of, recorded
 from pointsman.workflows.definitions import model_of, runnable
 from pointsman.workflows.library import ACTORS, LIBRARY, Library, Prepared, RunnableDefinition
 from pointsman.workflows.scripts import store_script
-from pointsman.workflows.sources import Workflow, source_of
+from pointsman.workflows.sources import Workflow, WorkflowLike, source_of, workflow_from
 
 if TYPE_CHECKING:
     from pointsman.executions.execution import Execution
@@ -90,27 +91,37 @@ class StartOptions(TypedDict, total=False):
     written_by: Iterable[Party]
     """The authors of a document, if it is not the caller's own."""
     model: str | None
-    """The model that answers all its agents. Raises `ModelFixed` if the application has another one."""
+    """The model that answers all its agents. Raises `ModelOverride` if the application has another one."""
     trial: JsonObject | None
     """The part of the workflow that is performed, see `trial_of`."""
 
 
 async def start(
-    app: AppContext, workflow: Workflow | str, input: Json = None, **how: Unpack[StartOptions]
+    app: AppContext, workflow: Workflow | str, input: Json = None, **start_options: Unpack[StartOptions]
 ) -> Execution:
     """Start an execution. Return when its start is durable."""
-    caller = how.get("caller", LOCAL)
-    lenient, written_by = how.get("lenient", False), how.get("written_by", ())
+    caller = start_options.get("caller", LOCAL)
+    lenient, written_by = start_options.get("lenient", False), start_options.get("written_by", ())
     prepared = await prepared_for(app, workflow, lenient=lenient, caller=caller, written_by=written_by)
     definition = prepared.definition
     ephemeral = app[EPHEMERAL] if is_ephemeral(definition) and app.store.shared else None
-    options = await _options(app, ephemeral.library if ephemeral else app[LIBRARY], prepared, how.get("model"))
-    recorded_options: JsonObject = {name: how.get(name) for name in ("durability", "language", "trigger", "trial")}
-    recorded_options |= {"by": how.get("by") or None, ACTORS: recorded(caller) or None}
+    options = await _options(
+        app, ephemeral.library if ephemeral else app[LIBRARY], prepared, start_options.get("model")
+    )
+    recorded_options: JsonObject = {
+        name: start_options.get(name) for name in ("durability", "language", "trigger", "trial")
+    }
+    recorded_options |= {"by": start_options.get("by") or None, ACTORS: recorded(caller) or None}
     options |= {name: value for name, value in recorded_options.items() if value is not None}
-    wish = StartRequest(options, how.get("session"), how.get("config") or {}, how.get("execution"), how.get("key"))
+    request = StartRequest(
+        options,
+        start_options.get("session"),
+        start_options.get("config") or {},
+        start_options.get("execution"),
+        start_options.get("key"),
+    )
     if ephemeral is not None:
-        return await ephemeral.start(prepared.runnable, input, wish)
+        return await ephemeral.start(prepared.runnable, input, request)
     if app.services.script is not None:
         options[SCRIPT_OPTION] = await store_script(app.store, app.services.script)
 
@@ -118,7 +129,19 @@ async def start(
         return await driver_for(app, execution)
 
     starts = Starts(app.runtime, app[LIBRARY], app[CONCURRENCY], opened, app.services.models_to_check)
-    return await starts.start(prepared.runnable, input, wish)
+    return await starts.start(prepared.runnable, input, request)
+
+
+async def start_typed(
+    app: AppContext, workflow: WorkflowLike, input: object = None, **options: Unpack[StartOptions]
+) -> Execution[Any]:
+    """Start an execution of a workflow in any form, with an input that is checked and written by its type if it has
+    one. Its output has the type of the workflow."""
+    source = workflow_from(workflow)
+    types = (None, None) if isinstance(source, str) else (source.input_type, source.output_type)
+    json_input = as_json(input, what="the input", path="input") if types[0] is None else types[0].write(input)
+    execution = await start(app, source, json_input, **options)
+    return execution if types[1] is None else execution.returning(types[1])
 
 
 async def prepared_for(
@@ -136,9 +159,9 @@ async def prepared_for(
         prepared = await runnable(app, workflow, lenient=lenient, reader=reader)
         document_authors: Json = msgspec.to_builtins(authors)
         return prepared._replace(authors={**prepared.authors, OF_DOCUMENT: document_authors}) if authors else prepared
-    found = await app[LIBRARY].startable(workflow)
-    reader = combined_caller(caller, await author_of(app, found))
-    return await runnable(app, source_of(found.draft), lenient=lenient, revision=found.revision, reader=reader)
+    startable = await app[LIBRARY].startable(workflow)
+    reader = combined_caller(caller, await author_of(app, startable))
+    return await runnable(app, source_of(startable.draft), lenient=lenient, revision=startable.revision, reader=reader)
 
 
 async def must_run_revision(app: AppContext, caller: Caller, workflow: str, revision: int) -> None:
@@ -174,7 +197,7 @@ async def start_as(
     session: str | None = None,
     key: str | None = None,
     trigger: JsonObject | None = None,
-    **how: Unpack[CallerOptions],
+    **options: Unpack[CallerOptions],
 ) -> Execution:
     """Start an execution of a saved workflow for a caller, who becomes its owner. Keys are separate for each caller.
 
@@ -184,8 +207,8 @@ async def start_as(
     caller.must_have("operator", "start executions")
     await must_see_workflow(app, caller, workflow)
     if "@" in workflow:
-        found = await app[LIBRARY].found(workflow)
-        await must_run_revision(app, caller, found.draft.id, found.revision)
+        saved = await app[LIBRARY].found(workflow)
+        await must_run_revision(app, caller, saved.draft.id, saved.revision)
     take_start(app, caller)
     async with nullcontext() if session is None else own_session(app, caller, session):
         return await start(
@@ -197,7 +220,7 @@ async def start_as(
             trigger={"kind": "api", "by": caller.name} if trigger is None else trigger,
             by=caller.name,
             caller=caller,
-            **how,
+            **options,
         )
 
 
@@ -279,7 +302,7 @@ class EphemeralExecutions:
         self._app = app
         self.store = store
         self._services = services
-        self._told = emitted
+        self._publish = emitted
         self.library = Library(self.store, app.settings, app.store.workflows, agents=app.store.entries)
         self.library.rights = AppRights(app, self.library)
         self.runtime = LocalRuntime(
@@ -288,7 +311,7 @@ class EphemeralExecutions:
             self._services.executors,
             app.clock,
             app.feed,
-            ended=self._turn_ended,
+            on_ended=self._turn_ended,
             emitted=self._emitted,
         )
         self.runtime.executors = GuardedExecutors(app, self.runtime, self.library, self._services.executors)
@@ -299,11 +322,11 @@ class EphemeralExecutions:
         self._spoken: dict[str, float] = {}
         """Time when the last execution of a conversation ended, in the order of ending."""
 
-    async def start(self, runnable: RunnableDefinition, input: Json, wish: StartRequest) -> Execution:
+    async def start(self, runnable: RunnableDefinition, input: Json, request: StartRequest) -> Execution:
         """Start an execution. Raises the errors of `Starts.start`."""
         models = self._app.services.models_to_check
         starts = Starts(self.runtime, self.library, self._concurrency, self.runtime.open, models)
-        started = await starts.start(runnable, input, wish)
+        started = await starts.start(runnable, input, request)
         self._held[started.id] = started
         return started
 
@@ -342,8 +365,8 @@ class EphemeralExecutions:
                 await self.store.memory.forget(CACHE, f"session/{session}")
 
     async def _emitted(self, name: str, data: Json, key: str, by: ExecutionId) -> None:
-        await self._app.runtime.broadcast(name, data, key=key, hears=await audience_of(self._app, by))
-        await self._told(name, data, key, by)
+        await self._app.runtime.broadcast(name, data, key=key, is_waiting=await audience_of(self._app, by))
+        await self._publish(name, data, key, by)
 
 
 EPHEMERAL: Final = Part[EphemeralExecutions]("ephemeral executions", close=EphemeralExecutions.close)
@@ -368,10 +391,10 @@ async def audience_of(app: AppContext, emitter: ExecutionId) -> IsWaitingFor:
     """Return a check for the executions that receive what this one emits: those that the people it acts for may see."""
     caller = await acting_for(app, emitter)
 
-    async def hears(execution: ExecutionId) -> bool:
+    async def sees(execution: ExecutionId) -> bool:
         return await sees_execution(app, caller, execution)
 
-    return hears
+    return sees
 
 
 def _until(times: dict[Name, float], before: float) -> list[Name]:
@@ -389,14 +412,14 @@ def _start_limiter(app: AppContext) -> RateLimiter:
     return RateLimiter(app.clock, per_s=each / 60, burst=each, says=f"starts more than {each} executions per minute")
 
 
-PACE: Final = Part[RateLimiter]("start quota", _start_limiter)
+START_LIMITER: Final = Part[RateLimiter]("start quota", _start_limiter)
 
 
 def take_start(app: AppContext, caller: Caller) -> None:
     """Count one more execution of a caller from outside. Raises `TooManyRequests`."""
     if caller.entrance in ("local", "shell"):
         return
-    app[PACE].take(caller.name)
+    app[START_LIMITER].take(caller.name)
 
 
 @asynccontextmanager

@@ -116,6 +116,8 @@ class StepCallView(TypedDict):
     model: NotRequired[str]
     text: NotRequired[str]
     usage: NotRequired[UsageView]
+    tookMs: NotRequired[float]
+    """Time from the request to the end of the answer, in milliseconds; absent if it was not recorded."""
     calls: NotRequired[list[RequestedToolCall]]
     done: NotRequired[bool]
     result: NotRequired[Json]
@@ -323,7 +325,7 @@ def _agents(document: JsonObject) -> dict[str, tuple[str | None, int | None]]:
     own_agents, config = document.get("agents"), document.get("config")
     agents: Mapping[str, Json] = own_agents if isinstance(own_agents, dict) else {}
     default = config.get("defaultModel") if isinstance(config, dict) else None
-    found: dict[str, tuple[str | None, int | None]] = {}
+    result: dict[str, tuple[str | None, int | None]] = {}
     nodes = document.get("nodes")
     for node in nodes if isinstance(nodes, list) else []:
         own = node.get("config") if isinstance(node, dict) else None
@@ -333,8 +335,8 @@ def _agents(document: JsonObject) -> dict[str, tuple[str | None, int | None]]:
         shared: Mapping[str, Json] = agent if isinstance(agent, dict) else {}
         model = own.get("model") or shared.get("model") or default
         key = own.get("keyIndex", shared.get("keyIndex"))
-        found[str(node["id"])] = str(model) if model else None, key if isinstance(key, int) else None
-    return found
+        result[str(node["id"])] = str(model) if model else None, key if isinstance(key, int) else None
+    return result
 
 
 async def timeline(app: AppContext, execution: str) -> TimelineView:
@@ -398,16 +400,16 @@ async def calls_of(app: AppContext, execution: str, step: str) -> list[StepCallV
     if observability_of(state.setup.options) == "minimal":
         return []
     redact = redactor_for(app.settings)
-    found: list[StepCallView] = []
+    calls: list[StepCallView] = []
     for attempt in await app.store.effects.attempts(name):
         of, _, number = attempt.rpartition(":")
         if of == step and number.isdecimal():
-            found += _calls_in(await app.store.effects.recorded(name, attempt), int(number), redact)
-    return sorted(found, key=lambda call: (call["attempt"], call["number"]))
+            calls += _calls_in(await app.store.effects.recorded(name, attempt), int(number), redact)
+    return sorted(calls, key=lambda call: (call["attempt"], call["number"]))
 
 
 def _calls_in(recorded: dict[int, Json], attempt: int, redact: Redactor) -> list[StepCallView]:
-    found: list[StepCallView] = []
+    calls: list[StepCallView] = []
     open_: list[tuple[str, RequestedToolCall]] = []
     """Calls that models requested and whose outcome has not been read yet, by the fingerprint of the request."""
     for number, effect in sorted(recorded.items()):
@@ -418,29 +420,33 @@ def _calls_in(recorded: dict[int, Json], attempt: int, redact: Redactor) -> list
             reply = _reply(answer)
             if reply is None:
                 continue
-            made = [(fingerprint(one.name, one.arguments), _requested(one, redact)) for one in reply.tool_calls]
+            made = [
+                (fingerprint(tool_call.name, tool_call.arguments), _requested(tool_call, redact))
+                for tool_call in reply.tool_calls
+            ]
             open_ += made
-            found.append(
-                {
-                    "attempt": attempt,
-                    "number": number,
-                    "kind": "model",
-                    "model": reply.model,
-                    "text": redact.text(reply.text),
-                    "usage": usage_view(reply.usage),
-                    "calls": [call for _, call in made],
-                }
-            )
+            call: StepCallView = {
+                "attempt": attempt,
+                "number": number,
+                "kind": "model",
+                "model": reply.model,
+                "text": redact.text(reply.text),
+                "usage": usage_view(reply.usage),
+                "calls": [requested for _, requested in made],
+            }
+            if reply.took_s is not None:
+                call["tookMs"] = round(reply.took_s * 1000, 3)
+            calls.append(call)
         elif kind == "tool":
             outcome = msgspec.convert(answer, ToolOutcome)
             at = next((at for at, (mark, _) in enumerate(open_) if mark == request), None)
             if at is None:
-                call: StepCallView = {"attempt": attempt, "number": number, "kind": "tool"}
-                found.append(call)
-                _settle(call, outcome, redact)
+                alone: StepCallView = {"attempt": attempt, "number": number, "kind": "tool"}
+                calls.append(alone)
+                _settle(alone, outcome, redact)
             else:
                 _settle(open_.pop(at)[1], outcome, redact)
-    return found
+    return calls
 
 
 def _requested(call: ToolCall, redact: Redactor) -> RequestedToolCall:

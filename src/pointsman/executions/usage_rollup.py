@@ -34,7 +34,7 @@ from pointsman.engine.reports import Usage
 from pointsman.engine.state import ENDED, ExecutionState
 from pointsman.engine.steps import Step
 from pointsman.errors import CallerError
-from pointsman.executions.deletion import ALL, FOUND, summaries
+from pointsman.executions.deletion import ALL, SEARCH_SCOPE, summaries
 from pointsman.executions.views import observability_of, status_shown
 from pointsman.ports import ModelReply, Row
 from pointsman.runtime.local import UnknownExecution
@@ -72,7 +72,7 @@ NAMES: Final[Mapping[Dimension, UsageName]] = {one: "owner" if one == "user" els
 """Names of the dimensions in stores."""
 Sees: TypeAlias = Callable[[str, int], Awaitable[bool]]
 """Whether the caller may see what a revision of a workflow cost."""
-SeesOne: TypeAlias = Callable[[str], Awaitable[bool]]
+VisibilityCheck: TypeAlias = Callable[[str], Awaitable[bool]]
 """Whether the caller may see an execution and its starter."""
 
 
@@ -90,7 +90,7 @@ class UsageAudience(NamedTuple):
     """The rights of a caller with limited access."""
 
     workflow: Sees
-    execution: SeesOne
+    execution: VisibilityCheck
     listed: Callable[[Summary], Awaitable[bool]]
     """Whether the caller may see an execution, judged by its summary alone: its owner and its workflow."""
 
@@ -181,7 +181,7 @@ class UsageRollup:
 
     async def rebuild(self) -> int:
         """Read all existing executions again and return their number."""
-        await self._app.store.memory.forget(FOUND, ALL)
+        await self._app.store.memory.forget(SEARCH_SCOPE, ALL)
         await self._app.store.entries.delete(*CURSOR)
         return await self.catch_up()
 
@@ -201,7 +201,7 @@ class UsageRollup:
         stores = await self._caught_up()
         dimensions: list[Dimension] = [one for one in DIMENSIONS if one in by]
         query = UsageQuery(
-            by=tuple(NAMES[one] for one in dimensions),
+            by=tuple(NAMES[dimension] for dimension in dimensions),
             since=since,
             until=until,
             of={NAMES[one]: value for one, value in (of or {}).items()},
@@ -215,15 +215,15 @@ class UsageRollup:
         wanted = set(words_of(text))
         ranked: dict[str, Json] = {}
         for store in await self._caught_up():
-            ranked |= await store.memory.search(FOUND, ALL, text, limit=RANKED)
-        found: list[Summary] = []
+            ranked |= await store.memory.search(SEARCH_SCOPE, ALL, text, limit=RANKED)
+        summaries: list[Summary] = []
         for name, value in ranked.items():
             if isinstance(value, dict) and wanted <= set(str(value["words"]).split()):
                 summary = await self._app.store.executions.find(ExecutionId(name))
                 if summary is not None and await sees(summary):
-                    found.append(summary)
-        found.sort(key=lambda one: (one.started, one.execution), reverse=True)
-        return found[:limit]
+                    summaries.append(summary)
+        summaries.sort(key=lambda one: (one.started, one.execution), reverse=True)
+        return summaries[:limit]
 
     async def _sums(
         self, query: UsageQuery, sees: UsageAudience | None, stores: Sequence[Store]
@@ -237,18 +237,18 @@ class UsageRollup:
             whose = (*whose, "execution")
         apart = structs.replace(query, by=(*whose, *query.by))
         visibility: dict[About, bool] = {}
-        found: dict[About, UsageAmounts] = {}
+        sums: dict[About, UsageAmounts] = {}
         for about, taken in await _sums_of(stores, apart):
             one, rest = about[: len(whose)], about[len(whose) :]
             if one not in visibility:
-                visibility[one] = await _is_told(sees, one)
+                visibility[one] = await _is_visible(sees, one)
             if visibility[one]:
-                found.setdefault(rest, UsageAmounts()).add(taken)
-        return [*found.items()]
+                sums.setdefault(rest, UsageAmounts()).add(taken)
+        return [*sums.items()]
 
     async def _take_in(self, summary: Summary, into: Store) -> bool:
         name = summary.execution
-        entry = await self._app.store.memory.get(FOUND, ALL, name)
+        entry = await self._app.store.memory.get(SEARCH_SCOPE, ALL, name)
         counted = entry.get("at") if isinstance(entry, dict) else None
         if counted == summary.updated or (counted is not None and into is not self._app.store):
             return False
@@ -256,17 +256,17 @@ class UsageRollup:
         account = await account_of(self._app.store, name)
         for taking in _takings(summary, account):
             await into.usage.put(taking)
-        await into.memory.put(FOUND, ALL, name, {"at": summary.updated, "words": self._words(state)})
+        await into.memory.put(SEARCH_SCOPE, ALL, name, {"at": summary.updated, "words": self._words(state)})
         return True
 
     async def _note_words(self, summary: Summary, into: Store) -> None:
         """Index the words of an execution that stands still but has not ended. Its usage still grows, so it is not
         counted."""
         name = summary.execution
-        entry = await self._app.store.memory.get(FOUND, ALL, name)
+        entry = await self._app.store.memory.get(SEARCH_SCOPE, ALL, name)
         if not isinstance(entry, dict) or entry.get("stood") != summary.updated:
             state = await self._app.runtime.load(name)
-            await into.memory.put(FOUND, ALL, name, {"stood": summary.updated, "words": self._words(state)})
+            await into.memory.put(SEARCH_SCOPE, ALL, name, {"stood": summary.updated, "words": self._words(state)})
 
     def _words(self, state: ExecutionState) -> str:
         """Return the words to index; none for the redaction level `minimal`."""
@@ -280,16 +280,16 @@ class UsageRollup:
 
 
 async def _sums_of(stores: Sequence[Store], query: UsageQuery) -> list[tuple[About, UsageAmounts]]:
-    found: dict[About, UsageAmounts] = {}
+    sums: dict[About, UsageAmounts] = {}
     for store in stores:
         for about, taken in await store.usage.sums(query):
-            found.setdefault(about, UsageAmounts()).add(taken)
-    return [*found.items()]
+            sums.setdefault(about, UsageAmounts()).add(taken)
+    return [*sums.items()]
 
 
-async def _is_told(sees: UsageAudience, one: About) -> bool:
-    """Return whether the caller may see a workflow's revision, and the execution if `one` names one."""
-    workflow, revision, *execution = one
+async def _is_visible(sees: UsageAudience, about: About) -> bool:
+    """Return whether the caller may see a workflow's revision, and the execution if `about` names one."""
+    workflow, revision, *execution = about
     if not await sees.workflow(str(workflow), int(revision)):
         return False
     return not execution or await sees.execution(str(execution[0]))
@@ -303,32 +303,32 @@ def _takings(summary: Summary, account: ExecutionUsage) -> list[UsageRecord]:
             workflow=summary.workflow,
             revision=summary.revision,
             owner=summary.owner,
-            entries=tuple((place, _bounded(taken)) for place, taken in entries.items()),
+            entries=tuple((place, _bounded(entry)) for place, entry in entries.items()),
         )
         for day, entries in account.days.items()
     ]
 
 
-def _bounded(taken: UsageAmounts) -> UsageAmounts:
-    return UsageAmounts(*(min(amount, ENTRY_MAX) for amount in structs.astuple(taken)))
+def _bounded(amounts: UsageAmounts) -> UsageAmounts:
+    return UsageAmounts(*(min(amount, ENTRY_MAX) for amount in structs.astuple(amounts)))
 
 
-def _row(by: Sequence[str], about: About, taken: UsageAmounts) -> UsageRow:
+def _row(by: Sequence[str], about: About, amounts: UsageAmounts) -> UsageRow:
     return {
         **cast("UsageDimensions", dict(zip(by, about, strict=True))),
-        "steps": taken.steps,
-        "retries": taken.retries,
-        "failures": taken.failures,
-        "cached": taken.cached,
-        "seconds": round(taken.micros / MICROS, 3),
-        "modelCalls": taken.model_calls,
-        "toolCalls": taken.tool_calls,
-        "inputTokens": taken.input_tokens,
-        "outputTokens": taken.output_tokens,
-        "cacheReadTokens": taken.cache_read_tokens,
-        "costUsd": round(taken.nanos / NANOS, 6) if taken.priced_calls else None,
-        "unpricedCalls": taken.unpriced_calls,
-        "scriptedCalls": taken.scripted_calls,
+        "steps": amounts.steps,
+        "retries": amounts.retries,
+        "failures": amounts.failures,
+        "cached": amounts.cached,
+        "seconds": round(amounts.micros / MICROS, 3),
+        "modelCalls": amounts.model_calls,
+        "toolCalls": amounts.tool_calls,
+        "inputTokens": amounts.input_tokens,
+        "outputTokens": amounts.output_tokens,
+        "cacheReadTokens": amounts.cache_read_tokens,
+        "costUsd": round(amounts.nanos / NANOS, 6) if amounts.priced_calls else None,
+        "unpricedCalls": amounts.unpriced_calls,
+        "scriptedCalls": amounts.scripted_calls,
     }
 
 
@@ -429,28 +429,28 @@ class ExecutionUsage:
         if runs:
             self._begun[step] = at
 
-    def _end(self, step: Step, at: float, taken: UsageAmounts) -> None:
+    def _end(self, step: Step, at: float, amounts: UsageAmounts) -> None:
         day, place = self._ended[str(step)] = day_of(at), UsagePosition(step.node)
         since = self._begun.pop(step, None)
-        taken.micros = 0 if since is None else round((at - since) * MICROS)
-        self._at(day, place).add(taken)
+        amounts.micros = 0 if since is None else round((at - since) * MICROS)
+        self._at(day, place).add(amounts)
 
 
 def amounts_of_call(usage: Usage, *, scripted: bool) -> UsageAmounts:
     """Return the usage of one model call."""
-    taken = UsageAmounts(
+    amounts = UsageAmounts(
         model_calls=1,
         input_tokens=usage.input_tokens,
         output_tokens=usage.output_tokens,
         cache_read_tokens=usage.cache_read_tokens,
     )
     if scripted:
-        taken.scripted_calls = 1
+        amounts.scripted_calls = 1
     elif usage.cost_usd is None:
-        taken.unpriced_calls = 1
+        amounts.unpriced_calls = 1
     else:
-        taken.priced_calls, taken.nanos = 1, round(usage.cost_usd * NANOS)
-    return taken
+        amounts.priced_calls, amounts.nanos = 1, round(usage.cost_usd * NANOS)
+    return amounts
 
 
 async def account_of(store: Store, execution: ExecutionId) -> ExecutionUsage:

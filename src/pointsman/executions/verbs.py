@@ -35,13 +35,21 @@ from pointsman.executions.concurrency_limits import QueuePosition
 from pointsman.executions.deletion import delete
 from pointsman.executions.dry_run import DryRun, dry_run
 from pointsman.executions.execution import Execution, Signalled
-from pointsman.executions.fork_migrate_replay import ForkMigrateReplay, ForkOptions, MigrationView, migration_view
+from pointsman.executions.fork_migrate_replay import (
+    ForkOptions,
+    MigrationView,
+    fork_execution,
+    migration_view,
+    move_execution,
+    replay_execution,
+)
 from pointsman.executions.inputs import artifact, artifacts_of
 from pointsman.executions.lists import (
     ExecutionEntry,
     InboxEntry,
     Relations,
     Sees,
+    execution_named,
     found_executions,
     inbox,
     relations_of,
@@ -68,7 +76,7 @@ from pointsman.workflows.sources import Workflow
 if TYPE_CHECKING:
     from pointsman.executions.opening import GivenAnswer
 
-ASKED_FOR: tuple[str, ...] = ("output", "waiting")
+ALWAYS_SHOWN: tuple[str, ...] = ("output", "waiting")
 """Fields of a view that its caller asked for: they are shown at every redaction level."""
 
 
@@ -119,6 +127,11 @@ class ExecutionVerbs(Verbs):
         page = await executions_page(self.app, sees=self._sees, workflow=workflow, limit=1)
         return page["executions"][0] if page["executions"] else None
 
+    @verb("viewer", "list executions", audit=False)
+    async def named(self, reference: str) -> ExecutionId:
+        """Return the id of the execution that a person means, see `lists.execution_named`."""
+        return await execution_named(self.app, reference, sees=self._sees)
+
     @verb("viewer", "search executions", audit=False)
     async def search(self, words: str, **filters: Unpack[ExecutionFilters]) -> ExecutionPage:
         """Return the executions whose inputs, outputs or errors contain all these words, see
@@ -129,8 +142,12 @@ class ExecutionVerbs(Verbs):
     async def watch(self, *, workflow: str | None = None, session: str | None = None) -> Sees:
         """Return the test for a live list: whether an execution matches, and the caller may see it at that moment."""
 
-        async def fits(one: Summary) -> bool:
-            return workflow in (None, one.workflow) and session in (None, one.session) and await self._sees(one)
+        async def fits(summary: Summary) -> bool:
+            return (
+                workflow in (None, summary.workflow)
+                and session in (None, summary.session)
+                and await self._sees(summary)
+            )
 
         return fits
 
@@ -233,7 +250,7 @@ class ExecutionVerbs(Verbs):
         await must_see(self.app, self.caller, execution)
         if isinstance(against, str):
             await must_see_workflow(self.app, self.caller, against)
-        return await ForkMigrateReplay(self.app).replay(execution, against=against, caller=self.caller)
+        return await replay_execution(self.app, execution, against=against, caller=self.caller)
 
     # Starting ------------------------------------------------------------------------------------------------------
 
@@ -246,15 +263,17 @@ class ExecutionVerbs(Verbs):
         session: str | None = None,
         key: str | None = None,
         trigger: JsonObject | None = None,
-        **how: Unpack[CallerOptions],
+        **options: Unpack[CallerOptions],
     ) -> Execution:
         """Start an execution of a saved workflow, which belongs to the caller. See `start.start_as`."""
-        return await start_as(self.app, self.caller, workflow, input, session=session, key=key, trigger=trigger, **how)
+        return await start_as(
+            self.app, self.caller, workflow, input, session=session, key=key, trigger=trigger, **options
+        )
 
     @verb("admin", "run documents", made=_execution_id)
-    async def run(self, workflow: Workflow | str, input: Json = None, **how: Unpack[StartOptions]) -> Execution:
+    async def run(self, workflow: Workflow | str, input: Json = None, **requested: Unpack[StartOptions]) -> Execution:
         """Start an execution of a document or a saved workflow, with all options; for people at the machine."""
-        options: StartOptions = {**how, "by": self.name_for(how.get("by")), "caller": self.caller}
+        options: StartOptions = {**requested, "by": self.name_for(requested.get("by")), "caller": self.caller}
         return await start(self.app, workflow, input, **options)
 
     @verb("operator", "run workflows", audit=False)
@@ -285,7 +304,7 @@ class ExecutionVerbs(Verbs):
             self.caller.must_have("admin", "run documents")
         own_answers = answers
         if not self.caller.is_machine:
-            own_answers = [replace(one, by=self.caller.name, groups=self.caller.groups) for one in answers]
+            own_answers = [replace(answer, by=self.caller.name, groups=self.caller.groups) for answer in answers]
         return await dry_run(self.app, workflow, input, answers=own_answers, caller=self.caller)
 
     @verb("operator", "run workflows", target=("execution",), made=_execution_id)
@@ -319,12 +338,12 @@ class ExecutionVerbs(Verbs):
         """Answer an open gate as the caller, see `Execution.answer`. `reopens`: first wait until sub-workflows that a
         stopped process left open have opened their gates again."""
         await must_see(self.app, self.caller, execution)
-        found = await open_execution(self.app, execution)
-        if reopens and not found.gates and not found.state.ended:
-            await found.settled()
+        opened = await open_execution(self.app, execution)
+        if reopens and not opened.gates and not opened.state.ended:
+            await opened.settled()
         person, among = self._person(by, groups)
-        await found.answer(gate, action, data, comment=comment, by=person, groups=among, key=key, digest=digest)
-        return found
+        await opened.answer(gate, action, data, comment=comment, by=person, groups=among, key=key, digest=digest)
+        return opened
 
     @verb("operator", "answer gates", target=("execution", "gate", "to", "by"))
     async def delegate(
@@ -341,10 +360,10 @@ class ExecutionVerbs(Verbs):
         """Pass the right to answer an open gate on to another person. `resumes`: whether steps that a stopped process
         left running run again in this one."""
         await must_see(self.app, self.caller, execution)
-        found = await (open_execution if resumes else reach_execution)(self.app, execution)
+        opened = await (open_execution if resumes else reach_execution)(self.app, execution)
         person, among = self._person(by, groups)
-        await found.delegate(gate, to, by=person, groups=among, comment=comment)
-        return found
+        await opened.delegate(gate, to, by=person, groups=among, comment=comment)
+        return opened
 
     # Controlling ---------------------------------------------------------------------------------------------------
 
@@ -352,9 +371,9 @@ class ExecutionVerbs(Verbs):
     async def pause(self, execution: str, *, by: str | None = None) -> Execution:
         """Start no further step of an execution and of its sub-workflows."""
         await must_control(self.app, self.caller, execution)
-        found = await reach_execution(self.app, execution)
-        await found.pause(by=self.name_for(by))
-        return found
+        opened = await reach_execution(self.app, execution)
+        await opened.pause(by=self.name_for(by))
+        return opened
 
     @verb("operator", "resume executions", target=("execution",))
     async def resume(
@@ -362,9 +381,9 @@ class ExecutionVerbs(Verbs):
     ) -> Execution:
         """Resume an execution that is paused, stopped or interrupted, see `Execution.resume`."""
         await must_control(self.app, self.caller, execution)
-        found = await open_execution(self.app, execution)
-        await found.resume(limits=limits, by=self.name_for(by), step=step)
-        return found
+        opened = await open_execution(self.app, execution)
+        await opened.resume(limits=limits, by=self.name_for(by), step=step)
+        return opened
 
     @verb("operator", "cancel executions", target=("execution", "by"))
     async def cancel(self, execution: str, *, reason: str = "", now: bool = False, by: str | None = None) -> Execution:
@@ -373,9 +392,9 @@ class ExecutionVerbs(Verbs):
         Compensation runs first, in this process; `now`: skip it, or what is left of it.
         """
         await must_control(self.app, self.caller, execution)
-        found = await reach_execution(self.app, execution)
-        await found.cancel(reason=reason, by=self.name_for(by), now=now)
-        return found
+        opened = await reach_execution(self.app, execution)
+        await opened.cancel(reason=reason, by=self.name_for(by), now=now)
+        return opened
 
     @verb("operator", "send events to executions", target=("execution", "name"))
     async def signal(
@@ -383,8 +402,8 @@ class ExecutionVerbs(Verbs):
     ) -> tuple[Execution, Signalled]:
         """Send an event to an execution, see `Execution.signal`."""
         await must_control(self.app, self.caller, execution)
-        found = await open_execution(self.app, execution)
-        return found, await found.signal(name, data, key=key, by=self.name_for(by))
+        opened = await open_execution(self.app, execution)
+        return opened, await opened.signal(name, data, key=key, by=self.name_for(by))
 
     # Running again -------------------------------------------------------------------------------------------------
 
@@ -395,9 +414,9 @@ class ExecutionVerbs(Verbs):
         """Retry the step that failed an execution. From now on it acts on behalf of the caller too."""
         await must_run(self.app, self.caller, execution)
         await join(self.app, self.caller, execution)
-        found = await open_execution(self.app, execution)
-        await found.retry(limits=limits, by=self.name_for(by))
-        return found
+        opened = await open_execution(self.app, execution)
+        await opened.retry(limits=limits, by=self.name_for(by))
+        return opened
 
     @verb("operator", "steer executions", target=("execution", "goto", "by"))
     async def steer(
@@ -413,18 +432,18 @@ class ExecutionVerbs(Verbs):
         """Intervene between two steps, see `Execution.steer`. From now on it acts on behalf of the caller too."""
         await must_run(self.app, self.caller, execution)
         await join(self.app, self.caller, execution)
-        found = await open_execution(self.app, execution)
-        await found.steer(messages, set=set, goto=goto, reason=reason, by=self.name_for(by))
-        return found
+        opened = await open_execution(self.app, execution)
+        await opened.steer(messages, set=set, goto=goto, reason=reason, by=self.name_for(by))
+        return opened
 
     @verb("operator", "fork executions", target=("execution",), made=_execution_id)
-    async def fork(self, execution: str, **how: Unpack[ForkOptions]) -> Execution:
-        """Start a new execution as a copy of another one, see `ForkMigrateReplay.fork`. It belongs to the caller."""
+    async def fork(self, execution: str, **requested: Unpack[ForkOptions]) -> Execution:
+        """Start a new execution as a copy of another one, see `fork_execution`. It belongs to the caller."""
         await must_run(self.app, self.caller, execution)
-        if isinstance(to := how.get("to"), str):
+        if isinstance(to := requested.get("to"), str):
             await must_see_workflow(self.app, self.caller, to)
-        options: ForkOptions = {**how, "by": self.name_for(how.get("by")), "caller": self.caller}
-        return await ForkMigrateReplay(self.app).fork(execution, **options)
+        options: ForkOptions = {**requested, "by": self.name_for(requested.get("by")), "caller": self.caller}
+        return await fork_execution(self.app, execution, **options)
 
     @verb("operator", "migrate executions", target=("execution", "by"), unless="check_only")
     async def migrate(
@@ -437,9 +456,7 @@ class ExecutionVerbs(Verbs):
         if not check_only:
             await join(self.app, self.caller, execution)
         name = self.name_for(by)
-        misfits = await ForkMigrateReplay(self.app).move(
-            execution, to, check_only=check_only, by=name, caller=self.caller
-        )
+        misfits = await move_execution(self.app, execution, to, check_only=check_only, by=name, caller=self.caller)
         return migration_view(execution, misfits, check_only=check_only)
 
     # Many at once, and deleting ------------------------------------------------------------------------------------
@@ -460,22 +477,22 @@ class ExecutionVerbs(Verbs):
             self.caller.must_have("admin", "delete data")
         others: builtins.list[BulkResult] = []
         if which is None:
-            found, others = await named_executions(self.app, action, executions, self._sees)
+            summaries, others = await named_executions(self.app, action, executions, self._sees)
         else:
-            found = [one for one in await fitting(self.app, action, which) if await self._sees(one)]
+            summaries = [one for one in await fitting(self.app, action, which) if await self._sees(one)]
         if dry_run:
-            return [*(BulkResult(one.execution, one.status) for one in found), *others]
+            return [*(BulkResult(summary.execution, summary.status) for summary in summaries), *others]
         if action == "retry":
-            found, refused = await runnable(self.app, self.caller, found)
+            summaries, refused = await runnable(self.app, self.caller, summaries)
             others += refused
-        return [*await apply_to_each(self.app, action, found, by=self.name_for(by)), *others]
+        return [*await apply_to_each(self.app, action, summaries, by=self.name_for(by)), *others]
 
     @verb("admin", "delete data", target=("executions",))
     async def delete(self, *executions: str) -> builtins.list[ExecutionId]:
         """Delete executions that have ended, with their sub-workflows and everything that only they used. Return the
         ids of all that were deleted. All are deleted, or none if one is unknown or has not ended."""
-        for one in executions:
-            await must_see(self.app, self.caller, one)
+        for execution in executions:
+            await must_see(self.app, self.caller, execution)
         return await delete(self.app, executions)
 
     # -----------------------------------------------------------------------------------------------------------------
@@ -485,14 +502,14 @@ class ExecutionVerbs(Verbs):
         return self.shown(await execution.view())
 
     def shown(self, view: ExecutionView) -> ExecutionView:
-        """Return a view at the redaction level of its execution and without secrets; `ASKED_FOR` is always shown."""
-        return redacted_view(view, self.app[REDACTOR], keeps=ASKED_FOR)
+        """Return a view at the redaction level of its execution and without secrets; `ALWAYS_SHOWN` is always shown."""
+        return redacted_view(view, self.app[REDACTOR], keeps=ALWAYS_SHOWN)
 
-    async def _sees(self, one: Summary) -> bool:
-        return await sees(self.app, self.caller, one)
+    async def _sees(self, summary: Summary) -> bool:
+        return await sees(self.app, self.caller, summary)
 
-    async def _sees_gate(self, one: Summary, gate: GateEntry) -> bool:
-        return await sees_gate(self.app, self.caller, one, gate)
+    async def _sees_gate(self, summary: Summary, gate: GateEntry) -> bool:
+        return await sees_gate(self.app, self.caller, summary, gate)
 
     def _person(self, by: str | None, groups: Sequence[str] | None) -> tuple[str, tuple[str, ...]]:
         """Return name and groups of the person who answers."""

@@ -21,6 +21,7 @@ from pointsman.engine.reports import Usage
 from pointsman.engine.state import ExecutionState, Status, StepState, UsageTotal, is_scripted, status_of
 from pointsman.engine.steps import Scope, Step
 from pointsman.ports import Row
+from pointsman.runtime.driver import QUEUE
 from pointsman.runtime.workers import is_gone
 from pointsman.settings.sections import Level as Observability
 from pointsman.values import Json, JsonObject
@@ -254,8 +255,17 @@ class ExecutionView(TypedDict):
 class SignalledExecution(ExecutionView):
     """An execution that received an event."""
 
+    outcome: Literal["delivered", "stored", "duplicate"]
+    """`delivered`: waiting steps received the event; `stored`: it is stored for later steps."""
     became: Literal["taken", "kept", "known"]
-    """`taken`: waiting steps received the event; `kept`: it is stored for later steps; `known`: it is a duplicate."""
+    """Deprecated: `taken`, `kept` and `known` are `delivered`, `stored` and `duplicate` of `outcome`."""
+
+
+SIGNAL_OUTCOMES: Final[Mapping[Literal["taken", "kept", "known"], Literal["delivered", "stored", "duplicate"]]] = {
+    "taken": "delivered",
+    "kept": "stored",
+    "known": "duplicate",
+}
 
 
 class StartedExecution(TypedDict):
@@ -294,22 +304,22 @@ def event_view(row: Row, number: int, event: events.Event) -> JsonObject:
     facts: JsonObject = msgspec.to_builtins(event)
     if "at" in facts:
         facts["due"] = facts.pop("at")
-    found: JsonObject = {"seq": row.seq, "n": number, "at": row.at, **facts}
+    result: JsonObject = {"seq": row.seq, "n": number, "at": row.at, **facts}
     step = getattr(event, "step", None)
     if step is not None:
-        found["step"] = str(step)
-        found["node"] = step.node
+        result["step"] = str(step)
+        result["node"] = step.node
         if step.scope:
-            found["scope"] = scope_view(step.scope)
+            result["scope"] = scope_view(step.scope)
     after = getattr(event, "after", None)
     if after is not None:
-        found["after"] = str(after)
-    return found
+        result["after"] = str(after)
+    return result
 
 
 def scope_view(scope: Scope) -> list[Json]:
     """Return the open branches around a step, outermost first."""
-    return [{"parallel": one.parallel, "visit": one.visit, "branch": one.branch} for one in scope]
+    return [{"parallel": level.parallel, "visit": level.visit, "branch": level.branch} for level in scope]
 
 
 def path_of(rows: Iterable[Row]) -> list[str]:
@@ -354,7 +364,7 @@ def timers_view(state: ExecutionState) -> list[TimerView]:
 def need_text(need: str) -> str:
     """Describe what a worker must have: `tool:search` becomes "a worker with the tool 'search'"."""
     kind, _, name = need.partition(":")
-    return f"a worker with the {kind} {name!r}"
+    return f"a worker of the queue {name!r}" if kind == QUEUE else f"a worker with the {kind} {name!r}"
 
 
 def needs_view(state: ExecutionState) -> list[NeededWorker]:
@@ -418,12 +428,13 @@ def approvers_view(approvers: GateApprovers | None) -> Json:
     """Return who may answer; None: anyone."""
     if approvers is None:
         return None
-    found: JsonObject = {"quorum": approvers.quorum, "rejectQuorum": approvers.reject_quorum}
+    result: JsonObject = {"quorum": approvers.quorum, "rejectQuorum": approvers.reject_quorum}
     if approvers.groups is not None:
-        found["groups"] = [*approvers.groups]
+        result["groups"] = [*approvers.groups]
     if approvers.users is not None:
-        found["users"] = [*approvers.users]
-    return found | {"delegable": approvers.delegable}
+        result["users"] = [*approvers.users]
+    result["delegable"] = approvers.delegable
+    return result | {"byLink": True} if approvers.by_link else result
 
 
 def failure_view(failure: Failure, node: str | None) -> ErrorView:
@@ -442,28 +453,28 @@ def errors_of(rows: Iterable[Row]) -> list[ErrorView]:
 
     Errors that a retry repeated or that a resumption continued from are left out.
     """
-    found: list[tuple[Step | None, ErrorView]] = []
+    result: list[tuple[Step | None, ErrorView]] = []
     retried: tuple[Step | None, ...] = ()
     for row in rows:
         for event in row.events:
             match event:
                 case events.StepFailed(final=True) | events.ExitFailed():
-                    found.append((event.step, failure_view(event.failure, event.step.node)))
+                    result.append((event.step, failure_view(event.failure, event.step.node)))
                 case life_events.ExecutionFailed():
                     retried = (None, event.step, *event.steps)
                     if event.step is None or _left_undone(event.failure):
-                        found.append((None, failure_view(event.failure, None)))
+                        result.append((None, failure_view(event.failure, None)))
                 case life_events.ExecutionInterrupted() | wait_events.LimitHit():
                     hint = f"Raise it: --limit {event.limit}=NUMBER."
                     code = f"limit-{event.limit}"
-                    found.append((None, {"code": code, "message": event.message, "nodeId": None, "hint": hint}))
+                    result.append((None, {"code": code, "message": event.message, "nodeId": None, "hint": hint}))
                 case life_events.ExecutionRetried():
-                    found = [one for one in found if one[0] not in retried]
+                    result = [one for one in result if one[0] not in retried]
                 case life_events.ExecutionResumed():
-                    found = [one for one in found if one[0] is not None]
+                    result = [one for one in result if one[0] is not None]
                 case _:
                     pass
-    return [error for _, error in found]
+    return [error for _, error in result]
 
 
 def _left_undone(failure: Failure) -> bool:
@@ -517,14 +528,15 @@ def limit_view(offer: RaisableLimit | None) -> LimitView | None:
 
 def answers_of(rows: Iterable[Row]) -> list[GateOutcome]:
     """Return how its gates were closed, with the fields that people changed."""
-    found: list[GateOutcome] = []
+    outcomes: list[GateOutcome] = []
     for row in rows:
         for event in row.events:
             if isinstance(event, wait_events.GateClosed):
                 changes: list[DataChange] = [
-                    {"path": dotted(one.path), "before": one.before, "after": one.after} for one in event.changes
+                    {"path": dotted(change.path), "before": change.before, "after": change.after}
+                    for change in event.changes
                 ]
-                found.append(
+                outcomes.append(
                     {
                         "nodeId": event.step.node,
                         "step": str(event.step),
@@ -538,7 +550,7 @@ def answers_of(rows: Iterable[Row]) -> list[GateOutcome]:
                         "at": row.at,
                     }
                 )
-    return found
+    return outcomes
 
 
 def progress_of(rows: Iterable[Row]) -> list[ProgressMessage]:

@@ -47,8 +47,8 @@ from pointsman.executors.tool_calls import (
     next_of,
     offered,
 )
+from pointsman.expressions.compiler import compile_expression
 from pointsman.expressions.environment import Environment, Names
-from pointsman.expressions.formula import compile_expression
 from pointsman.models.failures import ModelFailed
 from pointsman.models.repair import ParsedJson
 from pointsman.models.transcript import as_text, assistant_message, role_of, text_of, tool_message, user_message
@@ -175,9 +175,9 @@ class AgentExecutor:
     An agent with `choices` is a decision: see `decision`.
     """
 
-    def __init__(self, world: ExecutorDeps) -> None:
-        self._world = world
-        self._decision = DecisionExecutor(world)
+    def __init__(self, deps: ExecutorDeps) -> None:
+        self._deps = deps
+        self._decision = DecisionExecutor(deps)
 
     async def execute(
         self, command: Execute, spec: WorkSpec, run: ExecutionPort
@@ -188,12 +188,12 @@ class AgentExecutor:
 
         async def work(ledger: EffectLedger) -> WorkDone:
             settings = agent_settings(spec)
-            await self._world.tools.prepare(settings.tools or ())
-            files = AttachmentSources(self._world.fetch, self._world.keep, run.execution)
-            loop = AgentLoop(command, spec, run, settings=settings, tools=self._world.tools, ledger=ledger, files=files)
+            await self._deps.tools.prepare(settings.tools or ())
+            files = AttachmentSources(self._deps.fetch, self._deps.keep, run.execution)
+            loop = AgentLoop(command, spec, run, settings=settings, tools=self._deps.tools, ledger=ledger, files=files)
             return await loop.perform()
 
-        return await attempt(self._world, command, spec, run, work)
+        return await attempt(self._deps, command, spec, run, work)
 
 
 class AgentLoopState(Struct):
@@ -252,18 +252,18 @@ class AgentLoop:
             reply = await self._ask()
             if reply is None:
                 continue
-            found = intercepted(reply.tool_calls)
-            if not found.others:
-                done = await self._answered(reply, found)
+            intercepted_calls = intercepted(reply.tool_calls)
+            if not intercepted_calls.others:
+                done = await self._answered(reply, intercepted_calls)
                 if done is not None:
                     return done
                 continue
             rounds += 1
-            if found.next is not None or found.final is not None:
+            if intercepted_calls.next is not None or intercepted_calls.final is not None:
                 self._kept.warnings.append(
                     "the model decided and called tools in one answer: it decides again once it knows their results"
                 )
-            done = await self._called(reply, found.others, is_last=rounds >= self._settings.iterations_max)
+            done = await self._called(reply, intercepted_calls.others, is_last=rounds >= self._settings.iterations_max)
             if done is not None:
                 return done
 
@@ -272,9 +272,9 @@ class AgentLoop:
         if self._command.input.get("messages") is None:  # otherwise the node names its own messages
             self._kept.added += recalled.added
         transcript = messages_of(self._command, self._name, recalled.messages)
-        self._now = next((one for one in reversed(transcript) if role_of(one) == "user"), None)
+        self._now = next((message for message in reversed(transcript) if role_of(message) == "user"), None)
         if (files := self._command.input.get("files")) is not None and self._now is not None:
-            at = next(at for at, one in enumerate(transcript) if one is self._now)
+            at = next(at for at, message in enumerate(transcript) if message is self._now)
             await self._run.effects.flush()  # a file may take long to come
             self._now = transcript[at] = await with_files(self._now, files, self._files)
         self._kept.transcript = [*recalled.opening, *transcript]
@@ -330,10 +330,10 @@ class AgentLoop:
         if self._has_streamed:
             self._run.delta({"kind": "discarded"})
 
-    async def _answered(self, reply: ModelReply, found: Intercepted) -> WorkDone | None:
+    async def _answered(self, reply: ModelReply, intercepted_calls: Intercepted) -> WorkDone | None:
         """Return the result, or None if the answer was wrong and the model is asked again."""
-        text, read = self._read(reply.text, found)
-        self._kept.label = found.next or self._kept.label
+        text, read = self._read(reply.text, intercepted_calls)
+        self._kept.label = intercepted_calls.next or self._kept.label
         if isinstance(read, Wrong):
             self._ask_again(read, text, self._expected.given_up(read, text))
             return None
@@ -348,15 +348,15 @@ class AgentLoop:
             self._kept.added.append(assistant_message(ModelReply(text=text), name=self._name))
         return self._done(read.value, text, label=label)
 
-    def _read(self, text: str, found: Intercepted) -> tuple[str, ParsedJson | Wrong]:
-        if found.misrouted:
+    def _read(self, text: str, intercepted_calls: Intercepted) -> tuple[str, ParsedJson | Wrong]:
+        if intercepted_calls.misrouted:
             return text, Wrong("`router` was called without `next`. Call it again with one of the legal values.")
-        if found.final is not None and self._expected.schema is not None:
-            value = final_value(found.final, self._expected.schema)
+        if intercepted_calls.final is not None and self._expected.schema is not None:
+            value = final_value(intercepted_calls.final, self._expected.schema)
             return text or as_text(value), self._expected.check(value)
         if not text and self._expected.schema is not None and self._injected.schema is None:
             return text, Wrong("You gave no answer. Call `final_result` with it.")
-        if not text.strip() and not self._expected.is_json and found.next is None:
+        if not text.strip() and not self._expected.is_json and intercepted_calls.next is None:
             return text, EMPTY
         return text, self._expected.read(text)
 
@@ -506,10 +506,10 @@ def allowed_tools(settings: AgentSettings, tools: Tools) -> dict[str, ToolSpec]:
         tool = tools.find(name)
         if tool is None:
             message = f"the agent may call {name!r}, but there is no tool with this name"
-            hint = "Register it, or script it for a run without the world."
+            hint = "Register it, or script it for a run without side effects."
             raise WorkRefused(Failure(code="unknown-tool", message=message, hint=hint, needs=need_of(name)))
         if tool.off:
             message = f"the agent may call {name!r}, but that tool is disabled here"
-            raise WorkRefused(Failure(code="tool-off", message=message, hint=tool.off, needs=need_of(name)))
+            raise WorkRefused(Failure(code="tool-disabled", message=message, hint=tool.off, needs=need_of(name)))
         allowed[name] = tool if not tool.memory else offered(tool, settings.memory.scopes or DEFAULT_SCOPES)
     return allowed

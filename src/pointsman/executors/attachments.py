@@ -84,27 +84,27 @@ async def with_files(message: Json, files: Json, sources: AttachmentSources) -> 
 
 
 def _each(files: Json) -> Iterator[Json]:
-    for one in files if isinstance(files, list) else [files]:
-        if isinstance(one, list):
-            yield from _each(one)
-        elif isinstance(one, dict) and (
-            "pageImages" in one or ({"content", "base64"} & {*one} and {"fileName", "fileType"} & {*one})
+    for file in files if isinstance(files, list) else [files]:
+        if isinstance(file, list):
+            yield from _each(file)
+        elif isinstance(file, dict) and (
+            "pageImages" in file or ({"content", "base64"} & {*file} and {"fileName", "fileType"} & {*file})
         ):
-            yield from _uploaded(one)
-        elif one is not None:
-            yield one
+            yield from _uploaded(file)
+        elif file is not None:
+            yield file
 
 
 def _uploaded(upload: JsonObject) -> Iterator[Json]:
     """Yield the parts of an upload: its content, then its pages. Raises `WorkRefused` if it has neither."""
     name, kind, content = text_of(upload.get("fileName")), text_of(upload.get("fileType")), upload.get("content")
-    found = False
+    is_uploaded = False
     if isinstance(data := upload.get("base64"), str) and data.strip():
-        found = True
+        is_uploaded = True
         yield data if data.startswith("data:") else {"data": data, "mediaType": kind}
         content = None  # It is the text, or the bytes once more.
     if isinstance(content, str) and content.strip():
-        found = True
+        is_uploaded = True
         if content.startswith("data:"):
             yield content
         elif kind.startswith(("image/", "audio/", "video/")):
@@ -114,14 +114,14 @@ def _uploaded(upload: JsonObject) -> Iterator[Json]:
             yield {"data": base64.b64encode(text.encode()).decode("ascii"), "mediaType": "text/plain"}
     pages = upload.get("pageImages")
     for page in pages if isinstance(pages, list) else [pages] if pages else []:
-        found = True
+        is_uploaded = True
         if isinstance(page, dict) and isinstance(data := page.get("base64"), str):
             page = data
         if isinstance(page, str) and not page.startswith(("data:", "http://", "https://")):
             yield {"data": page, "mediaType": "image/jpeg" if page.startswith(_JPEG) else "image/png"}
         else:
             yield page
-    if not found:
+    if not is_uploaded:
         message = f"the file {name or 'without a name'!r} has neither content nor pages"
         raise _refused("file-unreadable", message, "Give its text as `content`, or its pages as `pageImages`.")
 

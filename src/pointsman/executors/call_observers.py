@@ -1,6 +1,6 @@
-"""Observers of model and tool calls, for metrics and tracing; free when there are no listeners.
+"""Observers of model and tool calls, for metrics and tracing, and the time that a model took.
 
-executors ─▶ ObservedModels ─▶ models     without listeners the call goes straight through
+executors ─▶ ObservedModels ─▶ models     without listeners only the time is measured
                  └─▶ CallObservers ─▶ listeners
 """
 
@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, NamedTuple, TypeAlias
+
+from msgspec import structs
 
 from pointsman.engine.failures import Failure
 from pointsman.engine.reports import ToolCall
@@ -75,13 +77,15 @@ class ObservedModels:
         self._clock = clock
 
     async def ask(self, request: ModelRequest, *, on_text: TextCallback | None = None) -> ModelReply:
-        if not self._calls.is_observed:
-            return await self._models.ask(request, on_text=on_text)
         begin = self._clock.now()
+        if not self._calls.is_observed:
+            answer = await self._models.ask(request, on_text=on_text)
+            return structs.replace(answer, took_s=self._clock.now() - begin)
         reply: ModelReply | None = None
         failure: Failure | None = CANCELLED
         try:
-            answer = reply = await self._models.ask(request, on_text=on_text)
+            answer = await self._models.ask(request, on_text=on_text)
+            answer = reply = structs.replace(answer, took_s=self._clock.now() - begin)
             failure = None
         except ModelFailed as why:
             failure = why.failure

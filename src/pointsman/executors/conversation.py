@@ -77,7 +77,7 @@ def agent_settings(spec: WorkSpec) -> AgentSettings:
         settings = msgspec.convert(spec.config, AgentSettings)
     except msgspec.ValidationError as why:
         message = f"the config of {spec.node!r} cannot be used: {why}"
-        raise WorkRefused(Failure(code="config-wrong", message=message)) from why
+        raise WorkRefused(Failure(code="config-invalid", message=message)) from why
     if settings.result is None and spec.settings.get("auto") is True:
         return msgspec.structs.replace(settings, result="auto")
     return settings
@@ -227,8 +227,8 @@ class TranscriptWindow:
     async def shortened(self, transcript: list[Json], now: Json) -> list[Json] | None:
         """Return a shorter transcript for a model that refused it as too long; None if nothing can be shortened."""
         self._budget = max(self.tokens(transcript) // 2, 1)
-        found = await self._within(transcript, now, self._budget)
-        return found if self._chars(found) < self._chars(transcript) else None
+        shorter = await self._within(transcript, now, self._budget)
+        return shorter if self._chars(shorter) < self._chars(transcript) else None
 
     def learn(self, transcript: Sequence[Json], reply: ModelReply) -> None:
         """Keep the provider's count of the tokens of this transcript, to which messages may be appended later."""
@@ -251,11 +251,11 @@ class TranscriptWindow:
     def _chars(self, messages: Sequence[Json]) -> int:
         """Return the characters of messages. Each message is counted once."""
         total = 0
-        for one in messages:
-            cached = self._sizes.get(id(one))
+        for message in messages:
+            cached = self._sizes.get(id(message))
             if cached is None:
-                size = len(content_of(one)) + sum(len(as_text(call.arguments)) for call in calls_of(one))
-                cached = self._sizes[id(one)] = one, size
+                size = len(content_of(message)) + sum(len(as_text(call.arguments)) for call in calls_of(message))
+                cached = self._sizes[id(message)] = message, size
             total += cached[1]
         return total
 
@@ -291,21 +291,21 @@ class TranscriptWindow:
         return max(at, 0)
 
     async def _within(self, transcript: list[Json], now: Json, tokens: int) -> list[Json]:
-        found = [*transcript]
-        last = _whole(found, len(found) - 1)
+        messages = [*transcript]
+        last = _whole(messages, len(messages) - 1)
         for at in range(last):
-            if self.tokens(found) <= tokens:
-                return found
-            found[at] = _cut_short(found[at])
-        if self.tokens(found) <= tokens:
-            return found
-        cut = _whole(found, self._cut(found, tokens // 2))
-        older = [one for one in transcript[:cut] if one is not now]
+            if self.tokens(messages) <= tokens:
+                return messages
+            messages[at] = _cut_short(messages[at])
+        if self.tokens(messages) <= tokens:
+            return messages
+        cut = _whole(messages, self._cut(messages, tokens // 2))
+        older = [message for message in transcript[:cut] if message is not now]
         if not older or (len(older) == 1 and older[0] is self._replacement):
-            return found
+            return messages
         replacement = _summary_message(await self._summary("", older)) if self._summarises else user_message(_LEFT_OUT)
         self._replacement = replacement
-        return [replacement, *([now] if any(one is now for one in transcript[:cut]) else []), *found[cut:]]
+        return [replacement, *([now] if any(message is now for message in transcript[:cut]) else []), *messages[cut:]]
 
     async def _summary(self, past: str, messages: Sequence[Json]) -> str:
         """Summarise in several calls if one is too small: each continues from the previous summary."""
@@ -351,7 +351,7 @@ def _whole(messages: Sequence[Json], cut: int) -> int:
     cut = min(max(cut, 0), max(len(messages) - 1, 0))
     while cut > 0 and role_of(messages[cut]) == "tool":
         cut -= 1
-    call_ids = {text_of(one.get("toolCallId")) for one in messages[cut:] if isinstance(one, dict)} - {""}
+    call_ids = {text_of(message.get("toolCallId")) for message in messages[cut:] if isinstance(message, dict)} - {""}
     for at in range(cut):
         if any(call.id in call_ids for call in calls_of(messages[at])):
             return at

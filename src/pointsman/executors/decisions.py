@@ -31,8 +31,8 @@ class DecisionChoice(msgspec.Struct, frozen=True, kw_only=True):
 class DecisionExecutor:
     """Input: {"system"?, "prompt", "value"?}. Config: `choices`, labels or {value, label?, …}."""
 
-    def __init__(self, world: ExecutorDeps) -> None:
-        self._world = world
+    def __init__(self, deps: ExecutorDeps) -> None:
+        self._deps = deps
 
     async def execute(
         self, command: Execute, spec: WorkSpec, run: ExecutionPort
@@ -46,7 +46,7 @@ class DecisionExecutor:
             choice = str(answer["choice"])
             return ledger.done({"choice": choice, "reason": text_of(answer.get("reason"))}, next=choice)
 
-        return await attempt(self._world, command, spec, run, decide)
+        return await attempt(self._deps, command, spec, run, decide)
 
 
 def _decision_request(
@@ -75,9 +75,9 @@ def _choices(spec: WorkSpec) -> list[DecisionChoice]:
         ]
     except msgspec.ValidationError as why:
         message = f"the choices of {spec.node!r} cannot be used: {why}"
-        raise WorkRefused(Failure(code="config-wrong", message=message)) from why
+        raise WorkRefused(Failure(code="config-invalid", message=message)) from why
     if not choices:
-        raise WorkRefused(Failure(code="config-wrong", message=f"the decision {spec.node!r} has no choices"))
+        raise WorkRefused(Failure(code="config-invalid", message=f"the decision {spec.node!r} has no choices"))
     return choices
 
 
@@ -112,8 +112,8 @@ class JudgeExecutor:
     Questions to the same model are asked in one call.
     """
 
-    def __init__(self, world: ExecutorDeps) -> None:
-        self._world = world
+    def __init__(self, deps: ExecutorDeps) -> None:
+        self._deps = deps
 
     async def execute(
         self, command: Execute, spec: WorkSpec, run: ExecutionPort
@@ -128,7 +128,7 @@ class JudgeExecutor:
                 result |= {question.edge: answers[question.edge] for question in batch}
             return ledger.done(result)
 
-        return await attempt(self._world, command, spec, run, judge)
+        return await attempt(self._deps, command, spec, run, judge)
 
 
 def _judge_request(command: Execute, spec: WorkSpec, model: str | None, questions: list[JudgeQuestion]) -> ModelRequest:
@@ -179,8 +179,8 @@ class RecoveryExecutor:
     Works for steps of every kind; the model is the node's own if it has one, else the workflow's.
     """
 
-    def __init__(self, world: ExecutorDeps) -> None:
-        self._world = world
+    def __init__(self, deps: ExecutorDeps) -> None:
+        self._deps = deps
 
     async def execute(
         self, command: Execute, spec: WorkSpec, run: ExecutionPort
@@ -198,7 +198,7 @@ class RecoveryExecutor:
             result = await ask_for_json(ledger, request, _recovery_schema(routes))
             return WorkDone(step=command.step, attempt=command.attempt, result=result, usage=ledger.usage)
 
-        return await attempt(self._world, command, spec, run, recover)
+        return await attempt(self._deps, command, spec, run, recover)
 
 
 def _recovery_schema(routes: list[str]) -> JsonObject:

@@ -62,6 +62,8 @@ ONE_CALL: Final = Usage(tool_calls=1)
 
 
 class _None:
+    is_fresh = True
+
     async def refresh(self) -> None:
         """Do nothing: there are no secrets to read."""
 
@@ -101,7 +103,7 @@ class ExecutorDeps(msgspec.Struct, frozen=True, kw_only=True):
     """Deadlines of tool calls."""
 
 
-class ToolOutcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class ToolOutcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """The outcome of a tool call: a result or a failure."""
 
     result: Json = None
@@ -160,8 +162,8 @@ class CallTimes:
 _NUMBER: Final = (int, float)
 
 
-def _seconds(said: Json) -> float | None:
-    return said if isinstance(said, _NUMBER) else None
+def _seconds(seconds_asked: Json) -> float | None:
+    return seconds_asked if isinstance(seconds_asked, _NUMBER) else None
 
 
 class EffectLedger:
@@ -171,24 +173,24 @@ class EffectLedger:
         "_approvals",
         "_asked",
         "_command",
+        "_deps",
         "_effects",
         "_in_flight",
         "_number",
         "_run",
         "_spec",
-        "_world",
         "printed",
         "usage",
         "warnings",
     )
 
-    def __init__(self, world: ExecutorDeps, command: Execute, spec: WorkSpec, run: ExecutionPort) -> None:
-        self._world = world
+    def __init__(self, deps: ExecutorDeps, command: Execute, spec: WorkSpec, run: ExecutionPort) -> None:
+        self._deps = deps
         self._command = command
         self._spec = spec
         self._run = run
         self._effects = run.effects
-        self._approvals: Approvals | None = Approvals(command, world.tools) if command.verdicts else None
+        self._approvals: Approvals | None = Approvals(command, deps.tools) if command.verdicts else None
         """None: no call of this attempt needed approval so far."""
         self._number = 0
         self._asked = 0
@@ -233,12 +235,12 @@ class EffectLedger:
 
     async def _masked_reply(self, request: ModelRequest, on_text: TextCallback | None) -> ModelReply:
         """Ask the model and mask every known secret in the reply, whatever put it into the prompt."""
-        redaction = self._world.secrets.redaction
+        redaction = self._deps.secrets.redaction
         if not redaction:
-            return await self._world.models.ask(request, on_text=on_text)
+            return await self._deps.models.ask(request, on_text=on_text)
         hearing = None if on_text is None else MaskedListener(on_text, redaction)
         try:
-            reply = await self._world.models.ask(request, on_text=hearing)
+            reply = await self._deps.models.ask(request, on_text=hearing)
         except ModelFailed as why:
             raise ModelFailed(masked_failure(why.failure, redaction)) from why
         finally:
@@ -255,9 +257,9 @@ class EffectLedger:
         forbids them.
         """
         numbered = [(self._next(), call) for call in calls]
-        tools = [self._world.tools.find(call.name) for _, call in numbered]
+        tools = [self._deps.tools.find(call.name) for _, call in numbered]
         if self._approvals is None and any(map(is_deferred, tools)):
-            self._approvals = Approvals(self._command, self._world.tools)
+            self._approvals = Approvals(self._command, self._deps.tools)
         if self._approvals is not None:
             self._approvals.must_cover(numbered)
         await self._admit([number for number, _ in numbered])
@@ -275,7 +277,7 @@ class EffectLedger:
 
     async def call_one(self, call: ToolCall) -> ToolOutcome:
         """Call one tool. Raises the errors of `call`."""
-        tool = self._world.tools.find(call.name)
+        tool = self._deps.tools.find(call.name)
         if self._approvals is not None or is_deferred(tool):
             (outcome,) = await self.call([call])
             return outcome
@@ -355,8 +357,12 @@ class EffectLedger:
         # The key contains no attempt number: a retry must not repeat what may have been done. It contains the content:
         # in another attempt the model may call something else at the same number.
         limit, hint = CallTimes(self._command.call_timeout_s, self._spec.settings).of_tool(tool)
-        bound = self._world.deadlines.limit(limit)
-        shown, masks, known = call, NO_MASKS, self._world.secrets.redaction
+        bound = self._deps.deadlines.limit(limit)
+        secrets = self._deps.secrets
+        if not secrets.is_fresh:
+            with self._run.waiting_for_store():  # In the limit of the call this wait would count as time of the tool.
+                await secrets.refresh()
+        shown, masks, known = call, NO_MASKS, secrets.redaction
         if self._spec.secrets:
             shown, masks = await self._revealed(call)
         elif known:
@@ -364,10 +370,10 @@ class EffectLedger:
         try:
             with bound, gathering() as gathered:
                 if masks is NO_MASKS:
-                    result = await self._world.tools.call(shown, key=key, run=self._run)
+                    result = await self._deps.tools.call(shown, key=key, run=self._run)
                 else:
                     with hiding(*masks):
-                        result = masks.json(await self._world.tools.call(shown, key=key, run=self._run))
+                        result = masks.json(await self._deps.tools.call(shown, key=key, run=self._run))
             printed = gathered.text
             return ToolOutcome(result=result, printed=tail(masks.text(printed), CHARS_MAX) if printed else "")
         except ToolFailed as why:
@@ -382,21 +388,23 @@ class EffectLedger:
 
     async def _revealed(self, call: ToolCall) -> tuple[ToolCall, Masks]:
         """Return the call with its secrets inserted, and the masks of all known secrets."""
-        secrets, spec = self._world.secrets, self._spec
+        secrets, spec = self._deps.secrets, self._spec
         written = spec.config.get("parameters")
         with self._run.waiting_for_store():
-            found = await revealed(
+            arguments = await revealed(
                 call.arguments, spec.secrets, written, secrets, revision=self._run.revision, tool=call.name
             )
-        return msgspec.structs.replace(call, arguments=found.value) if found.guards else call, found.masks(secrets)
+        return msgspec.structs.replace(call, arguments=arguments.value) if arguments.guards else call, arguments.masks(
+            secrets
+        )
 
     async def _remember(self, call: ToolCall, tool: ToolSpec, number: int) -> ToolOutcome:
         try:
             asked = memory_command(self._command, call, tool, number)
         except ToolFailed as why:
             return ToolOutcome(failure=why.failure)
-        assert self._world.memory is not None, "an installation has a memory"
-        report = await self._world.memory.execute(asked, self._spec, self._run)
+        assert self._deps.memory is not None, "an installation has a memory"
+        report = await self._deps.memory.execute(asked, self._spec, self._run)
         if isinstance(report, WorkDone):
             return ToolOutcome(result=report.result, usage=report.usage)
         assert isinstance(report, WorkFailed)  # memory asks no people
@@ -431,14 +439,14 @@ class EffectLedger:
 
 
 async def attempt(
-    world: ExecutorDeps,
+    deps: ExecutorDeps,
     command: Execute,
     spec: WorkSpec,
     run: ExecutionPort,
     work: Callable[[EffectLedger], Awaitable[WorkDone]],
 ) -> WorkDone | WorkFailed | ToolCallsProposed:
     """Perform one attempt. Its failure, or the calls that people must approve first, become its report."""
-    ledger = EffectLedger(world, command, spec, run)
+    ledger = EffectLedger(deps, command, spec, run)
     try:
         return await work(ledger)
     except CallsNeedApproval as why:

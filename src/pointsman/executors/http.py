@@ -31,23 +31,27 @@ class HttpExecutor:
             raise EngineBug(f"an http step was given {command.input!r}")
         try:
             with run.waiting_for_store():
-                found = await revealed(config, spec.secrets, spec.config, self._secrets, revision=run.revision)
+                revealed_config = await revealed(
+                    config, spec.secrets, spec.config, self._secrets, revision=run.revision
+                )
         except PointsmanError as why:
             return work_failed(command, failure_of(why))
-        masks = found.masks(self._secrets)
+        masks = revealed_config.masks(self._secrets)
         try:
             # Messages show the address as in the document: a truncated address could reveal a piece of a secret.
-            call = request_of(found.value, key=_key(command, run), said=str(config.get("url")))
+            call = request_of(revealed_config.value, key=_key(command, run), said=str(config.get("url")))
         except PointsmanError as why:
             return work_failed(command, masks.failure(failure_of(why)))
         with hiding(*masks):
-            return await self._sent(command, call, found, masks)
+            return await self._sent(command, call, revealed_config, masks)
 
-    async def _sent(self, command: Execute, call: HttpCall, found: Revealed, masks: Masks) -> WorkDone | WorkFailed:
+    async def _sent(
+        self, command: Execute, call: HttpCall, revealed_config: Revealed, masks: Masks
+    ) -> WorkDone | WorkFailed:
         """Send the call and report its answer."""
-        config = found.value
+        config = revealed_config.value
         try:
-            answer = await self._outgoing.send(call, found.guards)
+            answer = await self._outgoing.send(call, revealed_config.guards)
             result: Json = result_of(answer, cast("ResponseType | None", config.get("responseType")), masks.data)
         except PointsmanError as why:
             return work_failed(command, masks.failure(failure_of_call(call, why)))

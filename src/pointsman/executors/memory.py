@@ -28,9 +28,9 @@ from pointsman.ports import (
     ChangingMemory,
     Clock,
     ExecutionPort,
-    Found,
     Meaning,
     MemoryChange,
+    MemoryMatches,
     MemoryOperation,
     Quota,
 )
@@ -67,30 +67,30 @@ class MemoryExecutor:
 
     async def execute(self, command: Execute, spec: WorkSpec, run: ExecutionPort) -> WorkDone | WorkFailed:
         try:
-            wish = _memory_request(command, spec, run)
-            if wish.operation != "search":
-                check_name("a key", wish.key)
-            if changes(wish.operation):
-                result = await self._change(command, spec, run, wish)
-            elif wish.operation == "get":
-                result = await self._get(command, run, wish)
-            elif wish.operation == "search":
-                return await self._search(command, wish, run)
+            request = _memory_request(command, spec, run)
+            if request.operation != "search":
+                check_name("a key", request.key)
+            if changes(request.operation):
+                result = await self._change(command, spec, run, request)
+            elif request.operation == "get":
+                result = await self._get(command, run, request)
+            elif request.operation == "search":
+                return await self._search(command, request, run)
             else:
-                message = f"there is no memory operation {wish.operation!r}"
-                return work_failed(command, Failure(code="config-wrong", message=message))
+                message = f"there is no memory operation {request.operation!r}"
+                return work_failed(command, Failure(code="config-invalid", message=message))
         except PointsmanError as why:
             return work_failed(command, failure_of(why))
         return WorkDone(step=command.step, attempt=command.attempt, result=result)
 
-    async def _change(self, command: Execute, spec: WorkSpec, run: ExecutionPort, wish: MemoryRequest) -> Json:
-        operation = wish.operation
+    async def _change(self, command: Execute, spec: WorkSpec, run: ExecutionPort, request: MemoryRequest) -> Json:
+        operation = request.operation
         assert changes(operation), "asked before"
         now, ttl = self._clock.now(), command.input.get("ttl")
         change = MemoryChange(
-            scope=wish.owner.scope,
-            namespace=wish.owner.name,
-            key=key_in(wish.namespace, wish.key),
+            scope=request.owner.scope,
+            namespace=request.owner.name,
+            key=key_in(request.namespace, request.key),
             operation=operation,
             value=command.input.get("value"),
             at=now,
@@ -107,30 +107,30 @@ class MemoryExecutor:
             self._meaning.changed(change.scope, change.namespace)
         return answer
 
-    async def _get(self, command: Execute, run: ExecutionPort, wish: MemoryRequest) -> Json:
-        owner, now = wish.owner, self._clock.now()
+    async def _get(self, command: Execute, run: ExecutionPort, request: MemoryRequest) -> Json:
+        owner, now = request.owner, self._clock.now()
         with run.waiting_for_store():
-            value = await self._memory.get(owner.scope, owner.name, key_in(wish.namespace, wish.key), at=now)
+            value = await self._memory.get(owner.scope, owner.name, key_in(request.namespace, request.key), at=now)
         section = command.input.get("section")
         return value if not isinstance(section, str) else section_of(text_of(value), section)
 
-    async def _search(self, command: Execute, wish: MemoryRequest, run: ExecutionPort) -> WorkDone | WorkFailed:
-        owner, now = (wish.owner.scope, wish.owner.name), self._clock.now()
+    async def _search(self, command: Execute, request: MemoryRequest, run: ExecutionPort) -> WorkDone | WorkFailed:
+        owner, now = (request.owner.scope, request.owner.name), self._clock.now()
         limit = command.input.get("limit")
-        text = text_of(command.input.get("query")) or wish.key
+        text = text_of(command.input.get("query")) or request.key
         most = limit if isinstance(limit, int) else SEARCH_LIMIT
-        within = prefix_of(wish.namespace)
+        within = prefix_of(request.namespace)
         if self._meaning is not None:
             refusal = run.effects.refusal("model", Usage())
             if refusal is not None:
                 return work_failed(command, refusal)
-            found = await self._meaning.search(*owner, text, limit=most, within=within, at=now)
+            matches = await self._meaning.search(*owner, text, limit=most, within=within, at=now)
         else:
             with run.waiting_for_store():
-                found = Found(await self._memory.search(*owner, text, limit=most, within=within, at=now))
-        result: Json = [_found(stored, value, names_it=not wish.namespace) for stored, value in found.values]
+                matches = MemoryMatches(await self._memory.search(*owner, text, limit=most, within=within, at=now))
+        result: Json = [_found(stored, value, names_it=not request.namespace) for stored, value in matches.values]
         return WorkDone(
-            step=command.step, attempt=command.attempt, result=result, warnings=found.warnings, usage=found.usage
+            step=command.step, attempt=command.attempt, result=result, warnings=matches.warnings, usage=matches.usage
         )
 
 
@@ -155,8 +155,8 @@ def changes(operation: str) -> TypeGuard[MemoryOperation]:
 
 def section_of(text: str, title: str) -> str | None:
     """Return the text under the heading `## title`, up to the next heading of its rank; None if it is missing."""
-    found = re.search(rf"^##[ \t]+{re.escape(title)}[ \t]*$\n?(.*?)(?=^##?[ \t]|\Z)", text, re.MULTILINE | re.DOTALL)
-    return None if found is None else found[1].strip()
+    match = re.search(rf"^##[ \t]+{re.escape(title)}[ \t]*$\n?(.*?)(?=^##?[ \t]|\Z)", text, re.MULTILINE | re.DOTALL)
+    return None if match is None else match[1].strip()
 
 
 def _memory_request(command: Execute, spec: WorkSpec, run: ExecutionPort) -> MemoryRequest:
@@ -247,4 +247,6 @@ def _nobody(scope: str) -> Failure:
     if scope == "shared":
         message, hint = "a shared memory requires a name", "Set `namespace`."
         return Failure(code="memory-no-owner", message=message, hint=hint)
-    return Failure(code="config-wrong", message=f"there is no memory scope {scope!r}", hint=f"Use {', '.join(SCOPES)}.")
+    return Failure(
+        code="config-invalid", message=f"there is no memory scope {scope!r}", hint=f"Use {', '.join(SCOPES)}."
+    )

@@ -15,7 +15,7 @@ from typing import Final, Literal, NamedTuple, cast
 
 import msgspec
 
-from pointsman.definition.json_schema import JsonSchema, SchemaWrong
+from pointsman.definition.json_schema import JsonSchema, JsonSchemaInvalid
 from pointsman.engine.failures import Failure
 from pointsman.executors.effect_ledger import EffectLedger
 from pointsman.executors.failures import WorkRefused
@@ -55,8 +55,8 @@ class Expected:
         self._result: Final = result
         try:
             self._checker = None if schema is None else JsonSchema(schema)
-        except SchemaWrong as why:
-            raise WorkRefused(Failure(code="output-schema-wrong", message=str(why), hint=why.hint)) from why
+        except JsonSchemaInvalid as why:
+            raise WorkRefused(Failure(code="output-schema-invalid", message=str(why), hint=why.hint)) from why
 
     @property
     def is_json(self) -> bool:
@@ -69,8 +69,8 @@ class Expected:
     def read(self, text: str) -> ParsedJson | Wrong:
         """Return the result that a text stands for."""
         if self.is_json:
-            found = read_json(text)
-            return NOT_JSON if found is None else self.check(found.value)
+            value = read_json(text)
+            return NOT_JSON if value is None else self.check(value.value)
         if self._result == "auto":
             whole = read_whole(text)
             return whole if whole is not None and isinstance(whole.value, dict | list) else ParsedJson(text)
@@ -177,7 +177,7 @@ def _choice(value: Json, choices: list[Json]) -> Json:
     """Return the only choice that is equal except for case and surrounding space."""
     if value in choices or not isinstance(value, str):
         return value
-    alike = [one for one in choices if isinstance(one, str) and one.casefold() == value.strip().casefold()]
+    alike = [choice for choice in choices if isinstance(choice, str) and choice.casefold() == value.strip().casefold()]
     return alike[0] if len(alike) == 1 else value
 
 
@@ -195,10 +195,10 @@ def _number(value: Json, schema: JsonObject) -> Json:
 
 def _read(text: str, most: float | None) -> float | None:
     """Parse a number; a fraction or percentage becomes the same share of the maximum."""
-    found = _NUMBER.fullmatch(text)
-    if found is None:
+    match = _NUMBER.fullmatch(text)
+    if match is None:
         return None
-    number, percent, whole = (cast("str | None", part) for part in found.groups())
+    number, percent, whole = (cast("str | None", part) for part in match.groups())
     assert number is not None
     value = _plain(number)
     of = 100.0 if percent else None if whole is None else _plain(whole)
@@ -217,5 +217,5 @@ def _whole(number: float) -> float:
 
 
 def _bound(schema: JsonObject, key: str) -> float | None:
-    found = schema.get(key)
-    return found if isinstance(found, int | float) and not isinstance(found, bool) else None
+    bound = schema.get(key)
+    return bound if isinstance(bound, int | float) and not isinstance(bound, bool) else None

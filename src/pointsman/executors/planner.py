@@ -96,31 +96,31 @@ class PlannerExecutor:
     Result: {"tasks": [{"id", "title", "description", "assigned_agent"?, "result"?}], "text"?}.
     """
 
-    def __init__(self, world: ExecutorDeps) -> None:
-        self._world = world
+    def __init__(self, deps: ExecutorDeps) -> None:
+        self._deps = deps
 
     async def execute(
         self, command: Execute, spec: WorkSpec, run: ExecutionPort
     ) -> WorkDone | WorkFailed | ToolCallsProposed:
         async def plan(ledger: EffectLedger) -> WorkDone:
-            return ledger.done(await _Planning(self._world, command, spec, run, ledger).perform())
+            return ledger.done(await _Planning(self._deps, command, spec, run, ledger).perform())
 
-        return await attempt(self._world, command, spec, run, plan)
+        return await attempt(self._deps, command, spec, run, plan)
 
 
 class _Planning:
     """One attempt."""
 
     def __init__(
-        self, world: ExecutorDeps, command: Execute, spec: WorkSpec, run: ExecutionPort, ledger: EffectLedger
+        self, deps: ExecutorDeps, command: Execute, spec: WorkSpec, run: ExecutionPort, ledger: EffectLedger
     ) -> None:
-        self._world = world
+        self._deps = deps
         self._command = command
         self._spec = spec
         self._run = run
         self._ledger = ledger
         self._settings = agent_settings(spec)
-        self._said = msgspec.convert(spec.config, PlannerSettings)
+        self._options = msgspec.convert(spec.config, PlannerSettings)
         self._goal = text_of(command.input.get("goal"))
         agents = command.input.get("agents")
         self._agents: JsonObject = agents if isinstance(agents, dict) else {}
@@ -128,15 +128,15 @@ class _Planning:
     async def perform(self) -> JsonObject:
         """Raises the errors of the agent loop."""
         tasks = await self._plan()
-        if self._said.task_template is None and not self._said.synthesize:
+        if self._options.task_template is None and not self._options.synthesize:
             return {"tasks": [*tasks]}
         await self._do(tasks)
-        found: JsonObject = {"tasks": [*tasks]}
-        return {**found, "text": await self._write_up(tasks)} if self._said.synthesize else found
+        result: JsonObject = {"tasks": [*tasks]}
+        return {**result, "text": await self._write_up(tasks)} if self._options.synthesize else result
 
     async def _plan(self) -> list[JsonObject]:
         settings = replace(
-            self._settings, tools=(), output_schema=_schema(self._said.max_tasks, self._agents), purpose="planning"
+            self._settings, tools=(), output_schema=_schema(self._options.max_tasks, self._agents), purpose="planning"
         )
         about = "\n".join(f"- {name}: {text_of(description)}" for name, description in self._agents.items())
         prompt = f"Goal:\n{self._goal}" + (f"\n\nAssign each task to one of:\n{about}" if about else "")
@@ -152,7 +152,7 @@ class _Planning:
 
     async def _do(self, tasks: list[JsonObject]) -> None:
         """Perform the tasks in order and store each outcome as its `result`."""
-        template = self._said.task_template or AgentSettings()
+        template = self._options.task_template or AgentSettings()
         settings = replace(
             template,
             model=template.model or self._settings.model,
@@ -162,7 +162,7 @@ class _Planning:
             result="text",
             purpose="task",
         )
-        await self._world.tools.prepare(settings.tools or ())
+        await self._deps.tools.prepare(settings.tools or ())
         texts = TaskTexts(self._command.input.get("task"), self._goal)
         for number, task in enumerate(tasks):
             self._run.delta({"kind": "task", "number": number + 1, "of": len(tasks), **task})
@@ -178,7 +178,7 @@ class _Planning:
     async def _ask(self, settings: AgentSettings, system: str, prompt: str) -> Json:
         planning = replace(self._command, input={"system": system, "prompt": prompt}, messages=())
         loop = AgentLoop(
-            planning, self._spec, self._run, settings=settings, tools=self._world.tools, ledger=self._ledger
+            planning, self._spec, self._run, settings=settings, tools=self._deps.tools, ledger=self._ledger
         )
         return (await loop.perform()).result
 

@@ -107,24 +107,24 @@ class Executors:
         input. `fetch` gets files by their addresses, `keep` reads those that executions keep; None: not available.
         """
         self._later: dict[str, Callable[[], Executor]] = {} if http is None else {"http": http}
-        self._world = ExecutorDeps(models=models, tools=tools, fetch=fetch, keep=keep, memory=memory, secrets=secrets)
+        self._deps = ExecutorDeps(models=models, tools=tools, fetch=fetch, keep=keep, memory=memory, secrets=secrets)
         self._reaches = reaches
         self._basis = basis
         self._looks_for_plugins = plugins
-        self._recovery: Executor = RecoveryExecutor(self._world)
+        self._recovery: Executor = RecoveryExecutor(self._deps)
         self._found: dict[str, Executor] = {}
         """The executors that were used, by kind of work, with secrets masked."""
         self._known: dict[str, Executor] = {
-            "agent": AgentExecutor(self._world),
-            "decision": DecisionExecutor(self._world),
-            "judge": JudgeExecutor(self._world),
-            "tool": ToolExecutor(self._world),
-            "tool_executor": PendingCallsExecutor(self._world),
+            "agent": AgentExecutor(self._deps),
+            "decision": DecisionExecutor(self._deps),
+            "judge": JudgeExecutor(self._deps),
+            "tool": ToolExecutor(self._deps),
+            "tool_executor": PendingCallsExecutor(self._deps),
             "memory": memory,
             "code": CodeExecutor(interpreter if interpreter is not None else Interpreter(CodeLimits())),
-            "planner": PlannerExecutor(self._world),
+            "planner": PlannerExecutor(self._deps),
             "structured-record": RecordExecutor(),
-            "verifier": VerifierExecutor(self._world),
+            "verifier": VerifierExecutor(self._deps),
             **(more or {}),
         }
 
@@ -139,16 +139,18 @@ class Executors:
         kind, _, name = need.partition(":")
         match kind:
             case "tool":
-                await self._world.tools.prepare([name])
-                tool = self._world.tools.find(name)
+                await self._deps.tools.prepare([name])
+                tool = self._deps.tools.find(name)
                 return tool is not None and not (tool.off or tool.stands_in)
             case "secret":
                 with suppress(OperatorError):  # A secret that cannot be decrypted here is not available here.
-                    await self._world.secrets.refresh()
-                    return self._world.secrets.secret(name) is not None
+                    await self._deps.secrets.refresh()
+                    return self._deps.secrets.secret(name) is not None
                 return False
             case "model":
                 return self._reaches(name)
+            case "queue":
+                return False  # The step is in the queue: its worker takes it.
             case _:
                 return name in self.kinds()
 
@@ -160,10 +162,10 @@ class Executors:
         """Return the executor of the command; recovery after a failure has one executor for all kinds. Raises
         `KindUnknown`."""
         work = RECOVERY if command.phase == "recover" else command.work
-        found = self._found.get(work)
-        if found is None:
-            found = self._found[work] = _Hiding(self._performer(work), self._world.secrets)
-        return found
+        executor = self._found.get(work)
+        if executor is None:
+            executor = self._found[work] = _Hiding(self._performer(work), self._deps.secrets)
+        return executor
 
     def _performer(self, work: str) -> Executor:
         if work == RECOVERY:
@@ -189,6 +191,6 @@ class Executors:
         try:
             make = cast("Callable[[ExecutorDeps], Executor]", load_plugin(plugin))
             with package_errors(plugin, "cannot be loaded"):
-                return _Printing(make(self._world))
+                return _Printing(make(self._deps))
         except PackageFailed as why:
             raise ExecutorNotLoaded(f"the executor {why}", hint=why.hint, needs=f"executor:{kind}") from why

@@ -17,7 +17,7 @@ from typing import NamedTuple, cast
 from msgspec.structs import replace
 
 from pointsman.engine.failures import Failure, failure_by
-from pointsman.errors import OperatorError
+from pointsman.errors import OperatorError, Outage
 from pointsman.executors.failures import WorkRefused
 from pointsman.expressions.templates import SecretText
 from pointsman.ports import Secrets, TextCallback
@@ -76,23 +76,23 @@ async def revealed(
     if not texts:
         return Revealed(tree)
     await secrets.refresh()
-    found = deepcopy(tree)
+    value = deepcopy(tree)
     # A person changed a text that differs from the document by now: their text is plain text.
     unchanged = [
         text
         for text in texts
-        if (template := _at(written, text.pointer)) is not None and _at(found, text.pointer) == template
+        if (template := _at(written, text.pointer)) is not None and _at(value, text.pointer) == template
     ]
     names = dict.fromkeys(name for text in unchanged for name, hidden in text.pieces if hidden)
     try:
         guards = {name: await _guard(name, secrets, revision, tool) for name in names}
-    except WorkRefused:
+    except (Outage, WorkRefused):
         raise
     except OperatorError as why:
         raise WorkRefused(failure_by(why)) from why
     for text in unchanged:
-        _put(found, text.pointer, text.revealed(lambda name: guards[name].value))
-    return Revealed(found, tuple(guards.values()))
+        _put(value, text.pointer, text.revealed(lambda name: guards[name].value))
+    return Revealed(value, tuple(guards.values()))
 
 
 async def _guard(name: str, secrets: Secrets, revision: str, tool: str | None) -> SecretHosts:
@@ -134,8 +134,8 @@ def masked_failure(failure: Failure, redaction: Redaction) -> Failure:
 class MaskedListener:
     """Passes on streamed text with secrets masked, also a secret that arrives in two pieces."""
 
-    def __init__(self, hear: TextCallback, redaction: Redaction) -> None:
-        self._hear = hear
+    def __init__(self, callback: TextCallback, redaction: Redaction) -> None:
+        self._on_text = callback
         self._redaction = redaction
         self._streams: dict[type[str], Stream] = {}
 
@@ -145,13 +145,13 @@ class MaskedListener:
         if stream is None:
             stream = self._streams[kind] = Stream(self._redaction)
         if shown := stream.feed(text):
-            self._hear(kind(shown))
+            self._on_text(kind(shown))
 
     def end(self) -> None:
         """Pass on the rest; the text is complete."""
         for kind, stream in self._streams.items():
             if shown := stream.end():
-                self._hear(kind(shown))
+                self._on_text(kind(shown))
 
 
 def _at(tree: Json, pointer: Sequence[str | int]) -> str | None:
@@ -167,7 +167,7 @@ def _at(tree: Json, pointer: Sequence[str | int]) -> str | None:
 
 
 def _put(tree: Json, pointer: Sequence[str | int], text: str) -> None:
-    *way, last = pointer
-    for part in way:
+    *parents, last = pointer
+    for part in parents:
         tree = cast("dict[str | int, Json]", tree)[part]
     cast("dict[str | int, Json]", tree)[last] = text

@@ -73,8 +73,8 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True):
 class VerifierExecutor:
     """Input: {"criteria", "system"?, "value", "before"?}. Result: a `Judgement`; `next` is its verdict."""
 
-    def __init__(self, world: ExecutorDeps) -> None:
-        self._world = world
+    def __init__(self, deps: ExecutorDeps) -> None:
+        self._deps = deps
 
     async def execute(
         self, command: Execute, spec: WorkSpec, run: ExecutionPort
@@ -82,14 +82,14 @@ class VerifierExecutor:
         async def verify(ledger: EffectLedger) -> WorkDone:
             settings, bounds = _settings(spec), msgspec.convert(spec.config, VerifierLimits)
             before = _before(command.input.get("before"))
-            await self._world.tools.prepare(settings.tools or ())
+            await self._deps.tools.prepare(settings.tools or ())
             checking = replace(command, input=_input(command, bounds, before), messages=())
-            loop = AgentLoop(checking, spec, run, settings=settings, tools=self._world.tools, ledger=ledger)
+            loop = AgentLoop(checking, spec, run, settings=settings, tools=self._deps.tools, ledger=ledger)
             done = await loop.perform()
             judgement = judged(msgspec.convert(done.result, Judgement), before, bounds)
             return replace(done, result=msgspec.to_builtins(judgement), next=judgement.verdict, text=None, messages=())
 
-        return await attempt(self._world, command, spec, run, verify)
+        return await attempt(self._deps, command, spec, run, verify)
 
 
 def judged(judgement: Judgement, before: Judgement, bounds: VerifierLimits) -> Judgement:

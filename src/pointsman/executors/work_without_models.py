@@ -7,7 +7,7 @@ from typing import Final, cast
 
 from msgspec import structs
 
-from pointsman.definition.json_schema import JsonSchema, SchemaWrong
+from pointsman.definition.json_schema import JsonSchema, JsonSchemaInvalid
 from pointsman.engine.actions import WorkSpec
 from pointsman.engine.commands import Execute
 from pointsman.engine.failures import Failure
@@ -30,8 +30,8 @@ from pointsman.values import Json, JsonObject
 class ToolExecutor:
     """Input: {"tool": name, "parameters": {…}}. Result: the tool's result."""
 
-    def __init__(self, world: ExecutorDeps) -> None:
-        self._world = world
+    def __init__(self, deps: ExecutorDeps) -> None:
+        self._deps = deps
 
     async def execute(
         self, command: Execute, spec: WorkSpec, run: ExecutionPort
@@ -39,7 +39,7 @@ class ToolExecutor:
         name, parameters = command.input.get("tool"), command.input.get("parameters")
         if not isinstance(name, str) or not isinstance(parameters, dict | None):
             raise EngineBug(f"a tool step was given {command.input!r}")
-        ledger = EffectLedger(self._world, command, spec, run)
+        ledger = EffectLedger(self._deps, command, spec, run)
         try:
             if spec.secrets:
                 self._must_stay_here(name)
@@ -60,13 +60,13 @@ class ToolExecutor:
 
     def _must_stay_here(self, name: str) -> None:
         """Raise `WorkRefused` for a tool that stores or passes on its parameters: they must not contain secrets."""
-        tool = self._world.tools.find(name)
+        tool = self._deps.tools.find(name)
         if tool is None or not (tool.workflow or tool.side == "client" or tool.memory or tool.keeps):
             return
         hint = "Name the secret where it is used: in the called workflow, or at the caller."
         if tool.workflow or tool.side == "client":
-            who = f"the workflow {tool.workflow!r}" if tool.workflow else "the caller"
-            why = f"{who} carries out the call and would receive the values"
+            runner = f"the workflow {tool.workflow!r}" if tool.workflow else "the caller"
+            why = f"{runner} carries out the call and would receive the values"
         else:
             why, hint = "it stores its parameters where people can read them", "Use the name of the secret instead."
         message = f"the parameters of {name!r} name secrets, and {why}"
@@ -88,8 +88,8 @@ class PendingCallsExecutor:
     leaves by the first of them that has an edge.
     """
 
-    def __init__(self, world: ExecutorDeps) -> None:
-        self._world = world
+    def __init__(self, deps: ExecutorDeps) -> None:
+        self._deps = deps
 
     async def execute(
         self, command: Execute, spec: WorkSpec, run: ExecutionPort
@@ -97,7 +97,7 @@ class PendingCallsExecutor:
         listed = command.input.get("calls")
         calls = [call for one in (listed if isinstance(listed, list) else []) if (call := read_call(one)) is not None]
         caller = text_of(command.input.get("caller")) or spec.name or spec.node
-        ledger = EffectLedger(self._world, command, spec, run)
+        ledger = EffectLedger(self._deps, command, spec, run)
         try:
             outcomes = await ledger.call(calls)
         except CallsNeedApproval as why:
@@ -135,15 +135,15 @@ class CodeExecutor:
             raise EngineBug(f"a code step was given {command.input!r}")
         source = cast("str", spec.config["source"])
         try:
-            came = await self._interpreter.run(source, inputs, execution=run.execution)
+            outcome = await self._interpreter.run(source, inputs, execution=run.execution)
         except CodeFailed as why:
             return work_failed(command, why.failure)
         except (ResultUnusable, SandboxMissing) as why:
             return work_failed(command, failure_of(why))
-        if came.printed:
-            run.delta({"kind": "text", "text": came.printed})
-        printed = tail(came.printed, CHARS_MAX)
-        return WorkDone(step=command.step, attempt=command.attempt, result=came.value, printed=printed)
+        if outcome.printed:
+            run.delta({"kind": "text", "text": outcome.printed})
+        printed = tail(outcome.printed, CHARS_MAX)
+        return WorkDone(step=command.step, attempt=command.attempt, result=outcome.value, printed=printed)
 
 
 QUOTING: Final = ("quote", "quotes")
@@ -161,15 +161,15 @@ class RecordExecutor:
         schema = spec.config.get("schema")
         try:
             checker = JsonSchema(schema if isinstance(schema, dict) else {})
-        except SchemaWrong as why:
-            return work_failed(command, Failure(code="output-schema-wrong", message=str(why), hint=why.hint))
-        given = command.input
-        data = _data(given.get("extraction"))
+        except JsonSchemaInvalid as why:
+            return work_failed(command, Failure(code="output-schema-invalid", message=str(why), hint=why.hint))
+        work_input = command.input
+        data = _data(work_input.get("extraction"))
         record: JsonObject = {"data": data}
-        record |= {key: given[key] for key in ("source", "index") if given.get(key) is not None}
+        record |= {key: work_input[key] for key in ("source", "index") if work_input.get(key) is not None}
         if (system := spec.config.get("sourceSystem")) is not None:
             record["sourceSystem"] = system
-        quotes = _quotes(data, given.get("source"))
+        quotes = _quotes(data, work_input.get("source"))
         if quotes:
             record["quotes"] = quotes
         problems = checker.correction(data)
@@ -201,7 +201,7 @@ def _quoted(data: Json) -> Iterator[str]:
                 if quoting and value.strip():
                     yield value
             case list():
-                waiting.extend((quoting, one) for one in reversed(value))
+                waiting.extend((quoting, element) for element in reversed(value))
             case dict():
                 waiting.extend((quoting or key in QUOTING, one) for key, one in reversed([*value.items()]))
             case _:

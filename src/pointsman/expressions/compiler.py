@@ -1,15 +1,29 @@
-"""Compiler from trees to closures: names are resolved once, so that evaluation only reads and computes."""
+"""Compiler from trees to closures: names are resolved once, so that evaluation only reads and computes.
+
+An `Expression` is compiled once from text, and evaluated over an environment within limits.
+"""
 
 from __future__ import annotations
 
 import difflib
 import re
+from functools import lru_cache
 from typing import Final
 
-from pointsman.expressions.environment import MISSING, EvaluationFrame, Names
-from pointsman.expressions.failures import MixedTypes, Spot, UnknownFunction, WrongArguments
+from pointsman.expressions.environment import MISSING, NATIVE, Environment, EvaluationFrame, Names
+from pointsman.expressions.failures import (
+    COMPILED_MAX,
+    RESULT_CHARS_MAX,
+    RESULT_NODES_MAX,
+    DataTooDeep,
+    MixedTypes,
+    ResultTooLarge,
+    Spot,
+    UnknownFunction,
+    WrongArguments,
+)
 from pointsman.expressions.functions import ALIASES, FUNCTIONS, INSTEAD, SPECIAL, Apply, Function, elements
-from pointsman.expressions.name_resolution import Code, PathReader
+from pointsman.expressions.name_resolution import Code, PathRead, PathReader
 from pointsman.expressions.operators import (
     CHARS_PER_VISIT_BITS,
     add,
@@ -17,11 +31,13 @@ from pointsman.expressions.operators import (
     is_number,
     member,
     ordered,
+    parts,
     same_label,
     type_name,
     whole,
 )
 from pointsman.expressions.operators import equal as same
+from pointsman.expressions.parser import parse_expression
 from pointsman.expressions.patterns import compile_pattern
 from pointsman.expressions.syntax_tree import (
     ADD,
@@ -42,6 +58,7 @@ from pointsman.expressions.syntax_tree import (
     Prefix,
     Slice,
     Tree,
+    builds,
 )
 from pointsman.values import Json
 
@@ -70,12 +87,12 @@ def comprehension(body: Code, slot: int, source: Code, condition: Code | None, s
     """Return the closure of `[body for slot in source if condition]`; null counts as an empty list."""
 
     def run(frame: EvaluationFrame) -> Json:
-        made: list[Json] = []
+        values: list[Json] = []
         for element in elements("for", frame, spot, source(frame)):
             frame.slots[slot] = element
             if condition is None or condition(frame):
-                made.append(body(frame))
-        return made
+                values.append(body(frame))
+        return values
 
     return run
 
@@ -424,3 +441,53 @@ def negative(sign: str, operand: Code, spot: Spot) -> Code:
         return -value if sign == "-" else value
 
     return run
+
+
+class Expression:
+    """A compiled expression. Immutable; any number of plans may share it."""
+
+    def __init__(self, source: str, tree: Tree, names: Names) -> None:
+        compiler = Compiler(source, names)
+        self.source = source
+        self.tree = tree
+        self.names = names
+        self._code = compiler.code(tree)
+        self._slots = compiler.paths.slots
+        self._builds = builds(tree)
+        self.reads: tuple[PathRead, ...] = tuple(compiler.paths.reads)
+
+    def evaluate(self, env: Environment) -> Json:
+        """Return the value; None for a missing path. Raises
+        `ExpressionFailed`. The value may share parts with the data."""
+        try:
+            value = self._code(EvaluationFrame(env, self._slots))
+        except RecursionError:
+            raise self._too_deep() from None
+        if self._builds and parts(value, RESULT_NODES_MAX, RESULT_CHARS_MAX) > RESULT_NODES_MAX:
+            raise ResultTooLarge(
+                f"the result has more than {RESULT_NODES_MAX} parts or {RESULT_CHARS_MAX} characters",
+                spot=Spot(self.source, 0, len(self.source)),
+                hint="Select fewer elements, or only the fields that you need.",
+            )
+        return value
+
+    def holds(self, env: Environment) -> bool:
+        """Return whether the value is truthy: not false, null, 0, "", [] or {}. Raises `ExpressionFailed`."""
+        try:
+            return bool(self._code(EvaluationFrame(env, self._slots)))
+        except RecursionError:
+            raise self._too_deep() from None
+
+    def _too_deep(self) -> DataTooDeep:
+        spot = Spot(self.source, 0, len(self.source))
+        return DataTooDeep("a value is nested too deeply for this expression", spot=spot)
+
+    def __repr__(self) -> str:
+        return f"Expression({self.source!r})"
+
+
+@lru_cache(maxsize=COMPILED_MAX)
+def compile_expression(source: str, *, names: Names = NATIVE) -> Expression:
+    """Compile `source`. Raises `ExpressionError` with the offset.
+    Cached: the same text and names give the same object."""
+    return Expression(source, parse_expression(source), names)

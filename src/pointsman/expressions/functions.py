@@ -290,15 +290,15 @@ def extreme(name: str, sign: str) -> Over:
     """Make `min` or `max` of a list, or of several arguments; null for an empty list."""
 
     def run(frame: EvaluationFrame, spot: Spot, arguments: list[Json], apply: Apply | None) -> Json:
-        found: Json = None
+        result: Json = None
         best: Json = None
         for element in elements(name, frame, spot, arguments[0] if len(arguments) == 1 else arguments):
             weight = apply(frame, element) if apply else element
             if weight is None or isinstance(weight, bool | list | dict):
                 raise wrong(name, "numbers or texts", weight, spot)
             if best is None or ordered(sign, weight, best, spot):
-                best, found = weight, element
-        return found
+                best, result = weight, element
+        return result
 
     return run
 
@@ -375,7 +375,7 @@ def frozen(value: Json) -> Hashable:
 
 
 def titled(text: str) -> str:
-    return TITLE_WORD.sub(lambda found: found[0][0].upper() + found[0][1:].lower(), text)
+    return TITLE_WORD.sub(lambda match: match[0][0].upper() + match[0][1:].lower(), text)
 
 
 def first_of(frame: EvaluationFrame, spot: Spot, arguments: list[Json]) -> Json:
@@ -408,7 +408,9 @@ def replace(frame: EvaluationFrame, spot: Spot, arguments: list[Json]) -> Json:
     if value is None:
         return None
     if not isinstance(value, str) or not isinstance(old, str) or not isinstance(new, str):
-        raise wrong("replace", "three texts", next(one for one in arguments if not isinstance(one, str)), spot)
+        raise wrong(
+            "replace", "three texts", next(argument for argument in arguments if not isinstance(argument, str)), spot
+        )
     if not old:
         return value
     frame.spend(len(value) >> CHARS_PER_VISIT_BITS, spot)
@@ -475,10 +477,10 @@ def written_json(value: Json, frame: EvaluationFrame, spot: Spot, indent: int | 
 def room(value: Json, frame: EvaluationFrame, spot: Spot) -> None:
     """Raise `TextTooLong` before a value is written whose text
     would be too long: every part takes at least two characters."""
-    found = parts(value, TEXT_CHARS_MAX // 2, TEXT_CHARS_MAX)
-    if found > TEXT_CHARS_MAX // 2:
+    count = parts(value, TEXT_CHARS_MAX // 2, TEXT_CHARS_MAX)
+    if count > TEXT_CHARS_MAX // 2:
         raise TextTooLong(f"a text can have at most {TEXT_CHARS_MAX} characters", spot=spot)
-    frame.spend(found >> PARTS_PER_VISIT_BITS, spot)
+    frame.spend(count >> PARTS_PER_VISIT_BITS, spot)
 
 
 FUNCTIONS: Final[dict[str, Function]] = {

@@ -94,15 +94,15 @@ class QueryEvaluation:
 
     def select(self, query: JSONPathQuery, start: Json) -> list[Json]:
         """Return the values that `query` selects from `start`."""
-        found = [start]
+        values = [start]
         for segment in query.segments:
-            sources: Iterable[Json] = found
+            sources: Iterable[Json] = values
             if isinstance(segment, JSONPathRecursiveDescentSegment):
-                sources = (below for value in found for below in self.descendants(value))
-            found = [
+                sources = (below for value in values for below in self.descendants(value))
+            values = [
                 part for value in sources for selector in segment.selectors for part in self.parts(selector, value)
             ]
-        return found
+        return values
 
     def descendants(self, value: Json) -> Iterator[Json]:
         """Yield a value and all lists and objects below it, parents first."""
@@ -123,15 +123,15 @@ class QueryEvaluation:
                 inside = isinstance(value, list) and -len(value) <= selector.index < len(value)
                 return [value[selector.index]] if inside and isinstance(value, list) else []
             case SliceSelector():
-                found = value[selector.slice] if isinstance(value, list) and selector.slice.step != 0 else []
+                selected = value[selector.slice] if isinstance(value, list) and selector.slice.step != 0 else []
             case WildcardSelector():
-                found = children(value)
+                selected = children(value)
             case FilterSelector():
-                found = [child for child in children(value) if self.keeps(selector.expression, child)]
+                selected = [child for child in children(value) if self.keeps(selector.expression, child)]
             case _:
                 raise TypeError(f"unknown selector {selector!r}")
-        self.spend(len(found))
-        return found
+        self.spend(len(selected))
+        return selected
 
     def keeps(self, expression: Expression, current: Json) -> bool:
         """Return whether a filter is true for one child."""
@@ -167,8 +167,8 @@ class QueryEvaluation:
             case FilterExpressionLiteral():
                 return cast("Json", expression.value)  # pyright: ignore[reportUnknownMemberType]  # a JSON scalar
             case FilterQuery():
-                found = self.query(expression, current)
-                return found[0] if len(found) == 1 else MISSING
+                values = self.query(expression, current)
+                return values[0] if len(values) == 1 else MISSING
             case FunctionExtension():
                 return self.call(expression, current)
             case _:

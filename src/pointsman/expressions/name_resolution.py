@@ -88,17 +88,17 @@ def each_step(rest: tuple[PathStep, ...], spot: Spot, *, flatten: bool) -> PathS
         if not isinstance(value, list):
             return MISSING
         frame.spend(len(value), spot)
-        found: list[Json] = []
+        values: list[Json] = []
         for element in value:
             reached = follow(frame, element, rest)
             if reached is MISSING:
                 continue
             if flatten and isinstance(reached, list):
                 frame.spend(len(reached), spot)
-                found.extend(reached)
+                values.extend(reached)
             else:
-                found.append(reached)
-        return found
+                values.append(reached)
+        return values
 
     return step
 

@@ -114,15 +114,15 @@ def read_tokens(source: str, start: int = 0, stop: int | None = None) -> list[To
     tokens: list[Token] = []
     position = start
     while True:
-        found = TOKEN.match(source, position, stop)
-        if found is None:
+        match = TOKEN.match(source, position, stop)
+        if match is None:
             raise stray(source, position)
-        kind = found.lastgroup
-        at, position = found.span(kind or 0)
+        kind = match.lastgroup
+        at, position = match.span(kind or 0)
         if kind == "end":
             tokens.append(Token("end", "", at, at))
             return tokens
-        word = found[kind or 0]
+        word = match[kind or 0]
         if kind == "text":
             tokens.append(Token("text", unquote(word, source, at), at, position))
         elif kind == "number" or kind == "name" or kind == "sign":
@@ -150,9 +150,9 @@ def unquote(quoted: str, source: str, at: int) -> str:
     if "\\" not in body:
         return body
 
-    def plain(found: re.Match[str]) -> str:
-        code = found[1] or found[2]
-        return chr(int(code, 16)) if code else SIMPLE.get(found[3], found[0])
+    def plain(match: re.Match[str]) -> str:
+        code = match[1] or match[2]
+        return chr(int(code, 16)) if code else SIMPLE.get(match[3], match[0])
 
     text = ESCAPE.sub(plain, body)
     try:
@@ -253,23 +253,23 @@ class Parser:
     def expect(self, word: str, opened: Token | None = None) -> Token:
         if self.sees(word):
             return self.take()
-        found = self.tokens[self.position]
+        token = self.tokens[self.position]
         hint = "" if opened is None else f"Close the {opened.text!r} at column {opened.at + 1} with {word!r}."
-        raise self.error(f"expected {word!r} instead of {shown(found)}", found, hint)
+        raise self.error(f"expected {word!r} instead of {shown(token)}", token, hint)
 
     def expect_end(self) -> None:
-        found = self.tokens[self.position]
-        if found.kind == "end":
+        token = self.tokens[self.position]
+        if token.kind == "end":
             return
         before = self.tokens[self.position - 1]
         hint = ""
-        if found.kind in ("name", "number", "text") and before.kind in ("name", "number", "text"):
+        if token.kind in ("name", "number", "text") and before.kind in ("name", "number", "text"):
             hint = "Put an operator between two values, and quote texts."
-        elif found.text == "=>":
+        elif token.text == "=>":
             hint = "Compare with `>=` or `==`. A lambda is an argument of a function: `filter(list, x => x.ok)`."
         else:
-            hint = UNEXPECTED_HINTS.get(found.text, "")
-        raise self.error(f"unexpected {shown(found)}", found, hint)
+            hint = UNEXPECTED_HINTS.get(token.text, "")
+        raise self.error(f"unexpected {shown(token)}", token, hint)
 
     def error(self, message: str, token: Token, hint: str = "") -> ExpressionError:
         return ExpressionError(message, spot=Spot(self.source, token.at, max(token.end, token.at + 1)), hint=hint)

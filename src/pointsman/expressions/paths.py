@@ -74,14 +74,14 @@ def scan_path(source: str, at: int = 0) -> Scanned | None:
             return None
         keys.append(ScannedKey(head[0], dotted=True, at=at, end=head.end()))
         position = head.end()
-    while found := SEGMENT.match(source, position):
-        key: str | int = found["name"] or ""
-        if found["text"]:
-            key = unquote(found["text"], source, position)
-        elif number := found["place"] or found["index"]:
+    while match := SEGMENT.match(source, position):
+        key: str | int = match["name"] or ""
+        if match["text"]:
+            key = unquote(match["text"], source, position)
+        elif number := match["place"] or match["index"]:
             key = int(number)
-        keys.append(ScannedKey(key, found["name"] is not None, position, found.end()))
-        position = found.end()
+        keys.append(ScannedKey(key, match["name"] is not None, position, match.end()))
+        position = match.end()
     return Scanned(dollar, tuple(keys), at, position)
 
 

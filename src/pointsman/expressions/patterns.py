@@ -51,8 +51,8 @@ def compile_pattern(pattern: str, spot: Spot) -> Pattern:
     options = re2.Options()
     options.log_errors = False
     try:
-        found = re2.compile(pattern, options)  # pyright: ignore[reportUnknownMemberType]  # re2 has no types
-        return SurrogatePattern(cast("Pattern", found))
+        pattern_of_re2 = re2.compile(pattern, options)  # pyright: ignore[reportUnknownMemberType]  # re2 has no types
+        return SurrogatePattern(cast("Pattern", pattern_of_re2))
     except re2.error as why:  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]  # re2 has no types
         raise BadPattern(
             f"the pattern is not valid: {explained(cast('Exception', why))}", spot=spot, hint="The syntax is RE2's."

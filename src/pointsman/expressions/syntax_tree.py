@@ -237,9 +237,9 @@ def _parts(tree: Tree) -> tuple[Tree | Lambda | None, ...]:
 
 def heads_of(tree: Tree) -> Iterator[tuple[str, ...]]:
     """Yield the names at which the paths of an expression start, each with the fixed key after it, if there is one."""
-    for one in inside(tree):
-        if isinstance(one, Get | Name):
-            start, parts, _ = rooted(one)
+    for tree_node in inside(tree):
+        if isinstance(tree_node, Get | Name):
+            start, parts, _ = rooted(tree_node)
             if isinstance(start, Name) and len(parts) < 2:
                 keys = [literal_key(part) for part in parts]
                 yield (start.name, *(key for key in keys if key is not None))

@@ -201,9 +201,9 @@ class TemplateParser:
 
     def run(self) -> tuple[Piece, ...]:
         position = 0
-        while found := self.opening.search(self.source, position):
-            self.words.append(self.source[position : found.start()])
-            position = self.brace(found[0], found.start())
+        while match := self.opening.search(self.source, position):
+            self.words.append(self.source[position : match.start()])
+            position = self.brace(match[0], match.start())
         self.words.append(self.source[position:])
         self.flush()
         if len(self.open) > 1:
@@ -237,16 +237,16 @@ class TemplateParser:
         return at + 1
 
     def refuse_statement(self, at: int) -> None:
-        if found := STATEMENT.match(self.source, at):
-            if found["word"] not in STATEMENTS:
+        if match := STATEMENT.match(self.source, at):
+            if match["word"] not in STATEMENTS:
                 return
-            written, hint = found[0], STATEMENTS[found["word"]]
-        elif found := NOTE.match(self.source, at):
-            written, hint = found[0], "Write `{{! note }}`."
+            written, hint = match[0], STATEMENTS[match["word"]]
+        elif match := NOTE.match(self.source, at):
+            written, hint = match[0], "Write `{{! note }}`."
         else:
             return
         hint += " Write `\\{` for a brace that is text."
-        raise self.error(f"{written[:60]!r} is a statement of another template language", at, found.end(), hint)
+        raise self.error(f"{written[:60]!r} is a statement of another template language", at, match.end(), hint)
 
     def triple(self, at: int) -> int | None:
         """Parse `{{{x}}}`: the same as `{{x}}`, which never escapes."""
@@ -258,16 +258,16 @@ class TemplateParser:
     def single(self, at: int, start: int, absent: OneOf["fails", "warns"] = "fails") -> int | None:
         """Parse `{path}`, with pipes."""
         scanned = scan_path(self.source, start)
-        found = CLOSING.match(self.source, scanned.end) if scanned else None
-        if scanned is None or found is None or (scanned.dollar and not scanned.keys):
+        match = CLOSING.match(self.source, scanned.end) if scanned else None
+        if scanned is None or match is None or (scanned.dollar and not scanned.keys):
             return None
-        if not found[2] and self.source[found.end() - 2].isspace():
+        if not match[2] and self.source[match.end() - 2].isspace():
             return None
-        if found[2] and not self.names_functions(found[2]):
+        if match[2] and not self.names_functions(match[2]):
             return None
-        value = parse_pipes(scanned.tree(), self.source, at=found.start(2), end=found.end(2))
-        self.put(value, "empty" if found[1] else absent, scanned.at, scanned.end)
-        return found.end()
+        value = parse_pipes(scanned.tree(), self.source, at=match.start(2), end=match.end(2))
+        self.put(value, "empty" if match[1] else absent, scanned.at, scanned.end)
+        return match.end()
 
     def names_functions(self, pipes: str) -> bool:
         """Return whether each `|` outside of quotes is followed by the name of a function."""
@@ -275,8 +275,8 @@ class TemplateParser:
 
     def loose(self, at: int) -> int | None:
         """Parse `{ path }` if the workflow declares such a name. Code also has blanks there: anything else is text."""
-        found = LOOSE.match(self.source, at)
-        scanned = scan_path(self.source, found.end()) if found else None
+        match = LOOSE.match(self.source, at)
+        scanned = scan_path(self.source, match.end()) if match else None
         if scanned is None or not self.is_declared(scanned):
             return None
         closing = CLOSING.match(self.source, scanned.end)
@@ -298,19 +298,19 @@ class TemplateParser:
 
     def double(self, at: int) -> int | None:
         """Parse `{{ expression }}`. A body that is not an expression stays text, for checks to report."""
-        found = BODY.match(self.source, at, at + SOURCE_CHARS_MAX)
-        if found is None:
+        match = BODY.match(self.source, at, at + SOURCE_CHARS_MAX)
+        if match is None:
             return None
-        start, end = found.span("body")
-        after = end > start + 1 and self.trims_after(self.source[end - 2 : end], found["before"])
+        start, end = match.span("body")
+        after = end > start + 1 and self.trims_after(self.source[end - 2 : end], match["before"])
         value = self.expression(start, end - 1 if after else end)
         if value is None:
             return None
-        if found["before"]:
+        if match["before"]:
             self.words = ["".join(self.words).rstrip()]
         tree, absent, path_end = value
         self.put(tree, absent, tree.at, path_end)
-        return self.skip(found.end()) if after else found.end()
+        return self.skip(match.end()) if after else match.end()
 
     def trims_after(self, last: str, before: str | None) -> bool:
         """Return whether the last two characters between the braces
@@ -347,12 +347,12 @@ class TemplateParser:
 
     def block(self, at: int) -> int | None:
         """Parse the opening, middle or end of a block, or a comment."""
-        found = BLOCK.match(self.source, at)
-        if found is None:
+        match = BLOCK.match(self.source, at)
+        if match is None:
             return None
-        end, opened = found.end(), None
-        if found["open"]:
-            opened = self.opened(found["open"], at, end)
+        end, opened = match.end(), None
+        if match["open"]:
+            opened = self.opened(match["open"], at, end)
             end = opened.end
         start, after = self.line(at, end)
         if start < at:
@@ -360,9 +360,9 @@ class TemplateParser:
         self.flush()
         if opened:
             self.open.append(opened)
-        elif found["close"]:
-            self.close(found["close"], at, end)
-        elif found["other"]:
+        elif match["close"]:
+            self.close(match["close"], at, end)
+        elif match["other"]:
             self.middle(at, end)
         return after
 
@@ -392,11 +392,11 @@ class TemplateParser:
         closing = END.match(self.source, scanned.end) if scanned else None
         if scanned and closing:
             return as_path(scanned.tree()), closing.end()
-        found = BODY.match(self.source, at, at + SOURCE_CHARS_MAX)
-        if found is None or found.end("body") <= position:
+        match = BODY.match(self.source, at, at + SOURCE_CHARS_MAX)
+        if match is None or match.end("body") <= position:
             raise self.error(f"{{{{#{word}}}}} requires a condition", at, position, f"{{{{#{word} state.x}}}}")
         try:
-            return parse_expression(self.source, at=position, end=found.end("body")), found.end()
+            return parse_expression(self.source, at=position, end=match.end("body")), match.end()
         except ExpressionError as why:
             hint = f"{why.hint} Write a path or a condition: {{{{#{word} score > 3}}}}.".strip()
             raise self.error(f"{{{{#{word}}}}}: {why}", why.offset, why.offset + why.length, hint) from None
@@ -474,7 +474,7 @@ def is_function(name: str) -> bool:
 
 def reads_data(tree: Tree) -> bool:
     """Return whether an expression reads or computes anything: braces around a fixed value are an example."""
-    return any(isinstance(one, Name | Dollar | FunctionCall) for one in inside(tree))
+    return any(isinstance(tree_node, Name | Dollar | FunctionCall) for tree_node in inside(tree))
 
 
 def as_path(tree: Tree) -> PathTree:

@@ -332,10 +332,10 @@ def compile_parameters(value: Json, *, names: Names = NATIVE, spelling: Spelling
     """Compile a tree. Raises `ExpressionError` with the pointer of the text."""
     compiler = ParameterCompiler(names, spelling)
     fill = compiler.value(value, ())
-    found = tuple(compiler.reads), tuple(compiler.secrets)
+    uses = tuple(compiler.reads), tuple(compiler.secrets)
     if fill is None:
-        return Parameters(lambda env, missing: value, *found, fixed=True)
-    return Parameters(fill, *found, fixed=False)
+        return Parameters(lambda env, missing: value, *uses, fixed=True)
+    return Parameters(fill, *uses, fixed=False)
 
 
 class ParameterCompiler:

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from pointsman.expressions.compiler import Expression
 from pointsman.expressions.environment import ITEM_SEGMENT, Names
-from pointsman.expressions.formula import Expression
 from pointsman.expressions.functions import ALIASES
 from pointsman.expressions.operators import equals, type_name, whole
 from pointsman.expressions.syntax_tree import (
@@ -102,8 +102,8 @@ class Schemas:
         document = self.roots.get(root, schema)
         if isinstance(key, int) or key is None:
             items = schema.get("items")
-            found = shape_of(items, document) if isinstance(items, dict) else ANYTHING
-            return ValueShape(found.types, found.schema, may_miss=True, constants=found.constants)
+            below = shape_of(items, document) if isinstance(items, dict) else ANYTHING
+            return ValueShape(below.types, below.schema, may_miss=True, constants=below.constants)
         return self.field(shape, schema, key, document)
 
     def field(self, shape: ValueShape, schema: JsonObject, key: str, document: JsonObject) -> ValueShape:
@@ -113,14 +113,14 @@ class Schemas:
         required = schema.get("required")
         if key in properties:
             part = properties[key]
-            found = shape_of(part, document) if isinstance(part, dict) else ANYTHING
+            below = shape_of(part, document) if isinstance(part, dict) else ANYTHING
             miss = shape.may_miss or not (isinstance(required, list) and key in required)
-            return ValueShape(found.types, found.schema, miss, found.constants)
+            return ValueShape(below.types, below.schema, miss, below.constants)
         rest = schema.get("additionalProperties")
         if rest is False and "patternProperties" not in schema and "object" in shape.types:
             raise UnknownKey(tuple(properties))
-        found = shape_of(rest, document) if isinstance(rest, dict) else ANYTHING
-        return ValueShape(found.types, found.schema, found.schema is not None, found.constants)
+        below = shape_of(rest, document) if isinstance(rest, dict) else ANYTHING
+        return ValueShape(below.types, below.schema, below.schema is not None, below.constants)
 
 
 def shape_of(schema: JsonObject, document: JsonObject) -> ValueShape:
@@ -130,10 +130,10 @@ def shape_of(schema: JsonObject, document: JsonObject) -> ValueShape:
         reference = schema.get("$ref")
         if reference is None:
             break
-        found = referred(reference, document)
-        if found is None:
+        target = referred(reference, document)
+        if target is None:
             return ANYTHING
-        schema = found
+        schema = target
     for word in _NOT_READ:
         if word in schema:
             return ANYTHING
@@ -158,10 +158,10 @@ def referred(reference: Json, document: JsonObject) -> JsonObject | None:
     """Return the part of the document to which `#/a/b` points; other references are not followed."""
     if not isinstance(reference, str) or not reference.startswith("#"):
         return None
-    found: Json = document
+    result: Json = document
     for step in filter(None, reference[1:].split("/")):
-        found = found.get(step.replace("~1", "/").replace("~0", "~")) if isinstance(found, dict) else None
-    return found if isinstance(found, dict) else None
+        result = result.get(step.replace("~1", "/").replace("~0", "~")) if isinstance(result, dict) else None
+    return result if isinstance(result, dict) else None
 
 
 def fixed_index(value: Json) -> str | int | None:

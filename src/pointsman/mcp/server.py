@@ -159,7 +159,7 @@ PROMPTS: Final = (
     Prompt(
         name="design_workflow",
         title="Design a workflow",
-        description="From words to a saved workflow: drafted, checked, mended, saved.",
+        description="From words to a saved workflow: drafted, checked, corrected, saved.",
         arguments=[PromptArgument(name="goal", description="What it shall do.", required=True)],
     ),
     Prompt(
@@ -168,7 +168,7 @@ PROMPTS: Final = (
         description="By typed operations, shown before they are saved.",
         arguments=[
             PromptArgument(name="workflow", description="Its id.", required=True),
-            PromptArgument(name="wish", description="What shall be different.", required=True),
+            PromptArgument(name="wish", description="What should change.", required=True),
         ],
     ),
 )
@@ -179,7 +179,7 @@ async def fill_prompt(bench: Workbench, name: str, arguments: Mapping[str, str])
     prompt = next((one for one in PROMPTS if one.name == name), None)
     if prompt is None:
         raise MCPError(INVALID_PARAMS, f"there is no prompt {name[:100]!r}")
-    missing = [one.name for one in prompt.arguments or [] if one.name not in arguments]
+    missing = [argument.name for argument in prompt.arguments or [] if argument.name not in arguments]
     if missing:
         raise MCPError(INVALID_PARAMS, f"the prompt {name!r} needs {', '.join(missing)}")
     if name == "design_workflow":

@@ -89,7 +89,7 @@ class McpWorkflow:
         try:
             execution = await call.bench.start(self.workflow, self._input(arguments), key=call.key)
             call.began(execution.id)
-            return await call.bench.watched(execution, call.hear)
+            return await call.bench.watched(execution, call.listener)
         except PointsmanError as why:
             await call.bench.acting.record_refusal(rule_of(ExecutionVerbs.start), why.code)
             return error_of(why)
@@ -128,7 +128,7 @@ Waited: TypeAlias = tuple[Workbench, str]
 
 WAITED_MAX: Final = 10_000
 SESSION: Final = "mcp-session-id"
-TOLD: Final = {
+NOTES: Final = {
     "step_started": "started",
     "step_passed": "passed",
     "step_succeeded": "done",
@@ -181,8 +181,8 @@ class PendingToolCalls:
                     del self._waited[next(iter(self._waited))]
 
         try:
-            async with progress(context) as hear:
-                answer = await tool.call(VerbCall(bench=bench, hear=hear, began=began), arguments)
+            async with progress(context) as listener:
+                answer = await tool.call(VerbCall(bench=bench, listener=listener, began=began), arguments)
         except asyncio.CancelledError:
             if place is None and not self._closing:
                 self._end(waited)
@@ -224,8 +224,8 @@ async def progress(context: Context) -> AsyncGenerator[ProgressListener, None]:
     """Report events as progress to a client that asked for it, in order, without delaying the execution."""
     notes: asyncio.Queue[str | None] = asyncio.Queue()
 
-    def hear(event: JsonObject) -> None:
-        note = TOLD.get(str(event.get("kind")))
+    def listener(event: JsonObject) -> None:
+        note = NOTES.get(str(event.get("kind")))
         if note is not None:
             notes.put_nowait(f"{event.get('node', event.get('step', ''))} {note}".strip())
 
@@ -238,7 +238,7 @@ async def progress(context: Context) -> AsyncGenerator[ProgressListener, None]:
 
     follower = asyncio.create_task(tell())
     try:
-        yield hear
+        yield listener
         notes.put_nowait(None)
         await follower
     finally:

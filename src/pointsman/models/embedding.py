@@ -82,12 +82,16 @@ class Embedders:
                 raise
             line.pool.give_back(key)
 
+    def reopen(self) -> None:
+        """Let each model open a new client at its next call: providers were replaced."""
+        self._open.clear()
+
     async def close(self) -> None:
         """Close all connections."""
         connections, self._connections = self._connections, []
         self._open.clear()
-        for one in connections:
-            await one.aclose()
+        for connection in connections:
+            await connection.aclose()
 
     def _model(self, line: ModelRoute, key: int) -> EmbeddingModel:
         place = (line.provider, line.model, key)
@@ -118,16 +122,16 @@ class Embedders:
             raise ModelFailed(Failure(code="model-timeout", message=message, retryable=True)) from None
 
 
-def _vectors_of(found: EmbeddingResult, texts: Sequence[str]) -> list[tuple[float, ...]]:
+def _vectors_of(result: EmbeddingResult, texts: Sequence[str]) -> list[tuple[float, ...]]:
     """Return the vectors. Raises `ModelFailed` unless there is one per text, all of the same length."""
-    vectors = [tuple(map(float, one)) for one in found.embeddings]
+    vectors = [tuple(map(float, embedding)) for embedding in result.embeddings]
     if len(vectors) != len(texts) or len({*map(len, vectors)}) > 1 or not all(vectors):
         message = f"the embedding model answered {len(texts)} texts with {len(vectors)} vectors"
         raise ModelFailed(Failure(code="model-answer-unreadable", message=message, retryable=True))
     return vectors
 
 
-def _usage_of(found: EmbeddingResult, line: ModelRoute) -> Usage:
-    tokens = found.usage.input_tokens
-    cost = cost_usd(found.provider_name or "", found.model_name or line.model, input_tokens=tokens, output_tokens=0)
+def _usage_of(result: EmbeddingResult, line: ModelRoute) -> Usage:
+    tokens = result.usage.input_tokens
+    cost = cost_usd(result.provider_name or "", result.model_name or line.model, input_tokens=tokens, output_tokens=0)
     return Usage(input_tokens=tokens, model_calls=1, cost_usd=cost)

@@ -50,7 +50,8 @@ from pydantic_ai.messages import (
 from pydantic_ai.models import Model, ModelRequestParameters
 from pydantic_ai.settings import ModelSettings
 
-from pointsman.engine.failures import Failure, connection_problem
+from pointsman.engine.failures import Failure, connection_problem, failure_by
+from pointsman.errors import PointsmanError
 from pointsman.json_meter import JsonUnreadable, decode_json
 from pointsman.models.client_warnings import gathering_warnings
 from pointsman.models.failures import (
@@ -88,6 +89,7 @@ _KNOWN: Final[tuple[tuple[type[Exception], str, bool], ...]] = (
 )
 """Exception -> code of the failure, and whether a retry may succeed. The first match counts."""
 
+_WRAPPED_MAX: Final = 10
 _REDIRECT: Final = 300
 _REFUSED: Final = 400
 _UNREAD: Final = frozenset({"model-answer-unreadable", "model-failed"})
@@ -203,6 +205,8 @@ def _garbage_named() -> Generator[None]:
         yield
     except (AgentRunError, UserError, ModelFailed):
         raise
+    except PointsmanError as why:  # The transport refused the address.
+        raise ModelFailed(failure_by(why)) from why
     except (AttributeError, LookupError, TypeError, ValueError) as why:
         message = f"the answer does not have the format of this API: {type(why).__name__}: {why}"
         raise ModelFailed(_unreadable(head(message, MESSAGE_CHARS_MAX))) from why
@@ -222,24 +226,35 @@ def _failures_named(model: object) -> Generator[None]:
         try:
             yield
         except (AgentRunError, UserError) as why:
+            if (refusal := _refusal_in(why)) is not None:
+                raise ModelFailed(failure_by(refusal)) from why
             raise ModelFailed(_with_evidence(_failure(why, model), model, sent)) from why
         except ModelFailed as why:
             raise ModelFailed(_with_evidence(why.failure, model, sent)) from why
 
 
-def _with_evidence(failure: Failure, model: object, sent: RawResponse) -> Failure:
+def _refusal_in(why: BaseException | None) -> PointsmanError | None:
+    """Return the error of the transport that a client wrapped into its own, such as a refused address."""
+    for _ in range(_WRAPPED_MAX):
+        if why is None or isinstance(why, PointsmanError):
+            return why
+        why = why.__cause__
+    return None
+
+
+def _with_evidence(failure: Failure, model: object, response: RawResponse) -> Failure:
     """Return the failure of an unreadable response, with the response as evidence."""
-    if not sent.status or failure.details is not None or failure.code not in _UNREAD:
+    if not response.status or failure.details is not None or failure.code not in _UNREAD:
         return failure
     code, hint, retryable = failure.code, failure.hint, failure.retryable
-    if _REDIRECT <= sent.status < _REFUSED:
-        reason, hint = f"it redirects to {sent.location!r}", "Set the address to which it redirects as `base_url`."
+    if _REDIRECT <= response.status < _REFUSED:
+        reason, hint = f"it redirects to {response.location!r}", "Set the address to which it redirects as `base_url`."
     else:
         code, retryable, hint = "model-answer-unreadable", True, HINTS["model-answer-unreadable"]
-        reason = _reported_error(sent.text) or failure.message.removeprefix(f"{_model_and_address(model)}: ")
-        reason += f". It sent {sent.text!r}" if sent.body else ". It sent nothing"
-    details: JsonObject = {"status": sent.status, "address": _address(model), "body": sent.text}
-    message = head(f"{sent.status} from {_model_and_address(model)}: {reason}", MESSAGE_CHARS_MAX)
+        reason = _reported_error(response.text) or failure.message.removeprefix(f"{_model_and_address(model)}: ")
+        reason += f". It sent {response.text!r}" if response.body else ". It sent nothing"
+    details: JsonObject = {"status": response.status, "address": _address(model), "body": response.text}
+    message = head(f"{response.status} from {_model_and_address(model)}: {reason}", MESSAGE_CHARS_MAX)
     return replace(failure, code=code, message=message, hint=hint, retryable=retryable, details=details)
 
 

@@ -11,6 +11,7 @@ It sends over TCP and TLS to the address itself. Requests through a proxy are le
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 import ssl
 from collections import deque
 from collections.abc import AsyncIterator, Mapping
@@ -303,7 +304,8 @@ class Http1Transport(httpx2.AsyncBaseTransport):
                     host,
                     port,
                     ssl=self._tls() if scheme == "https" else None,
-                    happy_eyeballs_delay=HAPPY_EYEBALLS_S,
+                    # The race of asyncio loses the socket of a connection that is cancelled as it stands.
+                    happy_eyeballs_delay=None if _is_address(host) else HAPPY_EYEBALLS_S,
                 )
         except TimeoutError as why:
             raise httpx2.ConnectTimeout(f"no connection to {host}:{port}") from why
@@ -376,6 +378,15 @@ def head_of(request: httpx2.Request) -> bytes:
     if head.count(b"\r") != breaks or head.count(b"\n") != breaks or b"\0" in head:
         raise httpx2.LocalProtocolError("a header of the request contains a line break or a NUL")
     return head + b"\r\n\r\n"
+
+
+def _is_address(host: str) -> bool:
+    """Return whether a host is an address, which no name server is asked for."""
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
 
 
 def _expire(waiter: asyncio.Future[None], error: type[httpx2.TimeoutException]) -> None:

@@ -118,14 +118,14 @@ class UnreadResponse:
             return on_text
         left = [*self.sent_chars]
 
-        def hear(text: str, /) -> None:
+        def on_new_text(text: str, /) -> None:
             kind = isinstance(text, Thought)
             skipped = min(left[kind], len(text))
             left[kind] -= skipped
             if rest := str(text)[skipped:]:
                 on_text(Thought(rest) if kind else rest)
 
-        return hear
+        return on_new_text
 
 
 class OpenAIWire:
@@ -194,10 +194,10 @@ class OpenAIWire:
         sent, answer, warnings = await self._sampled(sample, streams=streams)
         if sent is None:
             return None
-        found: list[JsonObject] = msgspec.json.decode(sent.messages)
-        dialect = self._dialect(found)
+        objects: list[JsonObject] = msgspec.json.decode(sent.messages)
+        dialect = self._dialect(objects)
         encoded = [self._format.encode(one, dialect) or b"" for one in (_system(sample.system), *SAMPLE)]
-        if msgspec.json.decode(b"[" + b",".join(encoded) + b"]") != found:
+        if msgspec.json.decode(b"[" + b",".join(encoded) + b"]") != objects:
             return None
         reads = self._reads and answer is not None and self._agrees(answer, sample, dialect, streams=streams)
         return Frame(
@@ -212,16 +212,16 @@ class OpenAIWire:
             warnings=warnings,
         )
 
-    def _dialect(self, sent: Sequence[JsonObject]) -> WireDialect:
+    def _dialect(self, objects: Sequence[JsonObject]) -> WireDialect:
         """Return the dialect that the sample conversation shows, and the model's profile."""
-        calls = next((message.items() for message in sent if "tool_calls" in message), ())
+        calls = next((message.items() for message in objects if "tool_calls" in message), ())
         members = [(name, value) for name, value in calls if name not in _CALL_MEMBERS]
         profile = cast("dict[str, Any]", self._model.profile)
         own = profile.get("openai_chat_thinking_field")
         fields = tuple(dict.fromkeys((*([own] if own else ()), *WireDialect().thinking_fields)))
         tags = profile.get("thinking_tags", (WireDialect().thinking_start, ""))
-        found = WireDialect(
-            system_role=text_of(sent[0].get("role")) if sent else "",
+        dialect = WireDialect(
+            system_role=text_of(objects[0].get("role")) if objects else "",
             thinking_start=tags[0],
             thinking_fields=fields,
             breaks_special_tokens=bool(profile.get("may_tokenize_special_tokens_in_content", False)),
@@ -229,7 +229,7 @@ class OpenAIWire:
             call_members=tuple((name, value) for name, value in members if isinstance(value, str)),
         )
         # One object per dialect: encoded messages belong to it.
-        return self._dialects.setdefault(found, found)
+        return self._dialects.setdefault(dialect, dialect)
 
     def _agrees(self, answer: ModelResponse, sample: ModelRequest, dialect: WireDialect, *, streams: bool) -> bool:
         """Return whether the sample response is read here as pydantic-ai reads it."""
@@ -360,9 +360,9 @@ class _RequestParts:
     after: bytes
 
     @classmethod
-    def of(cls, sent: SentRequest, key: str) -> _RequestParts | None:
+    def of(cls, request: SentRequest, key: str) -> _RequestParts | None:
         try:
-            body = msgspec.json.decode(sent.request.content, type=dict[str, msgspec.Raw])
+            body = msgspec.json.decode(request.request.content, type=dict[str, msgspec.Raw])
         except msgspec.DecodeError:
             return None
         if not bytes(body.get(key, b"")).startswith(b"["):
@@ -372,7 +372,7 @@ class _RequestParts:
         before = b"".join(label + value + b"," for _, label, value in members[:at])
         after = b"".join(b"," + label + value for _, label, value in members[at + 1 :])
         _, label, messages = members[at]
-        return cls(sent.request, sent.options, b"{" + before + label, messages, after + b"}")
+        return cls(request.request, request.options, b"{" + before + label, messages, after + b"}")
 
 
 class EventLines:
@@ -391,7 +391,7 @@ class EventLines:
         with several lines of data."""
         lines = (self._rest + chunk).split(b"\n")
         self._rest = lines.pop()
-        found: list[bytes] = []
+        chunks: list[bytes] = []
         for line in lines:
             line = line.rstrip(b"\r")
             if not line:
@@ -402,10 +402,10 @@ class EventLines:
                 if data.startswith(_DONE):
                     self.is_done = True
                     break
-                found.append(data)
+                chunks.append(data)
             elif not line.startswith((b":", self._name)):
                 raise UnfamiliarResponse
-        return found
+        return chunks
 
 
 class _Resumed(httpx2.AsyncByteStream):

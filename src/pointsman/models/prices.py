@@ -182,7 +182,7 @@ def is_listed(provider: str, model: str) -> bool:
         return True
     from genai_prices.data import providers  # Takes 0.25 s: only for names that the text of the list lacks.
 
-    found = next((one for one in providers if one.id == listed), None)
+    found = next((provider for provider in providers if provider.id == listed), None)
     return found is None or found.find_model(model.lower()) is not None
 
 
@@ -202,7 +202,7 @@ def listed_models(provider: str) -> tuple[str, ...]:
     from genai_prices.data import providers
 
     listed = LISTED.get(provider, provider)
-    return tuple(sorted(model.id for one in providers if one.id == listed for model in one.models))
+    return tuple(sorted(model.id for provider in providers if provider.id == listed for model in provider.models))
 
 
 def full_name(bare: str) -> str | None:

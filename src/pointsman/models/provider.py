@@ -76,12 +76,12 @@ KEYS_OF_PROVIDERS: Final = tuple(dict.fromkeys(name for kind in KINDS.values() f
 
 def configured_by(environment: Mapping[str, str]) -> dict[str, str]:
     """Return kind -> the variable that configures it. If kinds share a variable, only the first is returned."""
-    found: dict[str, str] = {}
+    result: dict[str, str] = {}
     for name, kind in KINDS.items():
         variable = next((variable for variable in kind.variables if environment.get(variable)), None)
-        if variable is not None and variable not in found.values():
-            found[name] = variable
-    return found
+        if variable is not None and variable not in result.values():
+            result[name] = variable
+    return result
 
 
 FROM_ENVIRONMENT: Final = "env:"

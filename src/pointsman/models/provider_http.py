@@ -57,10 +57,10 @@ def expect_stream() -> RawResponse:
 @contextmanager
 def capturing_responses() -> Generator[RawResponse]:
     """Capture the responses received inside the block."""
-    sent = RawResponse()
-    token = _listener.set(sent)
+    response = RawResponse()
+    token = _listener.set(response)
     try:
-        yield sent
+        yield response
     finally:
         _listener.reset(token)
 
@@ -116,10 +116,12 @@ def answering_with(answer: httpx2.Response | Exception) -> Generator[CannedRespo
         _stand_in.reset(token)
 
 
-def as_received(sent: RawResponse) -> httpx2.Response:
+def as_received(response: RawResponse) -> httpx2.Response:
     """Return the whole JSON body that answered a request for a stream, as a response."""
-    headers = {"content-type": "application/json"} | ({"content-encoding": sent.encoding} if sent.encoding else {})
-    return httpx2.Response(sent.status, headers=headers, content=bytes(sent.whole))
+    headers = {"content-type": "application/json"} | (
+        {"content-encoding": response.encoding} if response.encoding else {}
+    )
+    return httpx2.Response(response.status, headers=headers, content=bytes(response.whole))
 
 
 class ProviderClient(httpx2.AsyncClient):
@@ -140,8 +142,8 @@ class ProviderClient(httpx2.AsyncClient):
 class _RecordedStream(httpx2.AsyncByteStream):
     """Stream that copies its beginning, or all of it, while it is read."""
 
-    def __init__(self, stream: httpx2.AsyncByteStream, sent: RawResponse, *, is_whole: bool) -> None:
-        self._stream, self._sent, self._is_whole = stream, sent, is_whole
+    def __init__(self, stream: httpx2.AsyncByteStream, response: RawResponse, *, is_whole: bool) -> None:
+        self._stream, self._sent, self._is_whole = stream, response, is_whole
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         sent = self._sent

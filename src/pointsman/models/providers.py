@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from pointsman.definition.problems import did_you_mean
 from pointsman.extras import install_hint, is_importable, is_installed
@@ -51,23 +51,60 @@ class ModelRoute:
         return 2 * interval or 1.0
 
 
+class ConnectedProviders(Protocol):
+    """Providers, and a default model, that an admin connects while the app runs."""
+
+    @property
+    def version(self) -> int:
+        """Changes whenever one of the other values does."""
+        ...
+
+    @property
+    def providers(self) -> Mapping[str, Provider]: ...
+
+    @property
+    def default(self) -> str:
+        """Empty: none was chosen."""
+        ...
+
+    async def refresh(self) -> None:
+        """Read changes by other processes. Cheap."""
+        ...
+
+
 class Providers:
     """Opens models and keeps them open: one client per model and key, one key pool per provider."""
 
     def __init__(
         self,
-        known: Mapping[str, Provider] | None = None,
+        providers: Mapping[str, Provider] | None = None,
         *,
         clock: Clock | None = None,
         leases: KeyLeases | None = None,
     ) -> None:
         """`leases`: coordinates providers that share keys with other processes."""
-        self._known = dict(known or {})
+        self._own = dict(providers or {})
+        self._known = self._own
         self._leases = leases
         self._clock = clock
         self._reached: dict[str, tuple[Provider | None, KeyPool]] = {}
         self._open: dict[tuple[str, str, int], OpenedModel] = {}
         self._connections: list[Closing] = []
+        self._replaced: list[KeyPool] = []
+
+    def connect(self, providers: Mapping[str, Provider]) -> None:
+        """Use these providers beside those of the settings, which have precedence. Replaces the ones given before.
+
+        The next call of a changed provider opens a new client; calls in progress complete with the former one.
+        """
+        known = {**providers, **self._own}
+        for name in known.keys() | self._known.keys():
+            if known.get(name) == self._known.get(name):
+                continue
+            if (reached := self._reached.pop(name, None)) is not None:
+                self._replaced.append(reached[1])
+            self._open = {place: opened for place, opened in self._open.items() if place[0] != name}
+        self._known = known
 
     @property
     def keys(self) -> list[str]:
@@ -131,13 +168,14 @@ class Providers:
     async def close(self) -> None:
         """Close all connections. Open models become unusable; a later call opens new ones."""
         connections, self._connections = self._connections, []
-        pools = [pool for _, pool in self._reached.values()]
+        pools = [*self._replaced, *(pool for _, pool in self._reached.values())]
+        self._replaced.clear()
         self._open.clear()
         self._reached.clear()
         for pool in pools:
             await pool.close()
-        for one in connections:
-            await one.aclose()
+        for connection in connections:
+            await connection.aclose()
 
     def _connect(self, line: ModelRoute, key: int) -> OpenedModel:
         from pointsman.models.clients import OpenedModel, infer, open_model

@@ -81,13 +81,13 @@ def _pieces(text: str) -> Iterator[str]:
         yield fenced[1]
     at = 0
     for _ in range(_STARTS_MAX):
-        found = _START.search(text, at)
-        if found is None:
+        match = _START.search(text, at)
+        if match is None:
             return
-        end = _balanced_end(text, found.start())
+        end = _balanced_end(text, match.start())
         if end is not None:
-            yield text[found.start() : end]
-        at = end if end is not None else found.end()
+            yield text[match.start() : end]
+        at = end if end is not None else match.end()
 
 
 def _balanced_end(text: str, start: int) -> int | None:

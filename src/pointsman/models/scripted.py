@@ -20,6 +20,7 @@ from zlib import crc32
 from msgspec import Struct
 from msgspec.structs import replace
 
+from pointsman.caches import UseCounts
 from pointsman.engine.failures import Failure, connection_problem
 from pointsman.engine.reports import ToolCall, Usage
 from pointsman.models.failures import ModelFailed, status_failure, unreachable_failure
@@ -27,7 +28,6 @@ from pointsman.models.script import Fail, Hints, Script, ScriptedAnswer, Scripte
 from pointsman.models.transcript import as_text, content_of, text_of
 from pointsman.ports import ExecutionPort, ModelReply, ModelRequest, TextCallback
 from pointsman.redaction import head
-from pointsman.use_counts import UseCounts
 from pointsman.values import END, Json, JsonObject
 
 NAME: Final = "scripted"

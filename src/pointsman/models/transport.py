@@ -18,9 +18,11 @@ Trying a key for the first time does not count as a retry; there are at most `re
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from msgspec.structs import replace
@@ -42,7 +44,8 @@ from pointsman.models.key_pool import (
 )
 from pointsman.models.prices import Prices
 from pointsman.models.provider import Provider
-from pointsman.models.providers import ModelRoute, Providers
+from pointsman.models.providers import ConnectedProviders, ModelRoute, Providers
+from pointsman.models.recording import ModelRecording
 from pointsman.models.script import Script
 from pointsman.models.scripted import NAME as SCRIPTED
 from pointsman.models.scripted import ScriptedModel, Sleep
@@ -119,13 +122,15 @@ class PydanticModels:
         spending: Spending | None = None,
         leases: KeyLeases | None = None,
         prices: Prices | None = None,
+        connected: ConnectedProviders | None = None,
     ) -> None:
         """Requests without a model use that of their purpose, or else `default`; requests without a temperature use
         that of their purpose, if any.
 
         `fallback` applies to requests without their own; `only` answers all requests, whatever model they name.
         `spending` stores the usage of keys; None: in this process only. `leases` coordinates shared providers with
-        other processes; None: no coordination. `prices` are the operator's own.
+        other processes; None: no coordination. `prices` are the operator's own. `connected` are providers, and a
+        default model where `default` is empty, that may change while this object is used.
         """
         self._providers = Providers(providers, clock=clock, leases=leases)
         self.days = days = Days(spending)
@@ -134,8 +139,14 @@ class PydanticModels:
         self._caller = ModelCaller(self._providers, clock, days=days, prices=prices)
         self.choice = ModelChoice(only, default, {**(purposes or {})}, fallback)
         self._temperatures = temperatures or {}
-        self._addresses: JsonObject = {name: [one.kind, one.base_url] for name, one in (providers or {}).items()}
+        self._own = providers or {}
+        self._default = default
+        self.connected = connected
+        self._version: int = 0
+        """The version of `connected` that is in use."""
         self._scripted = ScriptedModel(script, sleep=sleep)
+        self.recording: ModelRecording | None = None
+        """Answers instead of providers, for tests."""
         self._known: tuple[list[str], float, Redaction] | None = None
         """Keys, until when their redaction can be used, and the redaction."""
 
@@ -144,8 +155,20 @@ class PydanticModels:
 
         Fallback models are tried only before the first text was streamed.
         """
+        await self.refresh()
         with hiding(redaction := self._redaction()):
             return await self._ask_chain(request, TextListener(on_text), redaction)
+
+    async def refresh(self) -> None:
+        """Use the providers and the default model that are connected now. Cheap; every call does it."""
+        if (connected := self.connected) is None:
+            return
+        await connected.refresh()
+        if connected.version != self._version:
+            self._version = connected.version
+            self._providers.connect(connected.providers)
+            self._embedders.reopen()
+            self.choice = dataclasses.replace(self.choice, default=self._default or connected.default)
 
     async def _ask_chain(self, request: ModelRequest, listener: TextListener, redaction: Redaction) -> ModelReply:
         if request.temperature is None and request.purpose in self._temperatures:
@@ -182,7 +205,11 @@ class PydanticModels:
         """The settings that decide which model answers and how, for comparisons. Contains no keys."""
         choice = self.choice
         chosen: list[Json] = [choice.only, choice.default, {**choice.purposes}, [*choice.fallback]]
-        return [*chosen, {**self._temperatures}, self._addresses]
+        connected = dict[str, Provider]() if self.connected is None else self.connected.providers
+        addresses: JsonObject = {
+            name: [provider.kind, provider.base_url] for name, provider in {**connected, **self._own}.items()
+        }
+        return [*chosen, {**self._temperatures}, addresses]
 
     def pools(self) -> dict[str, KeyPool]:
         """Return the key pools of the providers used so far."""
@@ -190,7 +217,7 @@ class PydanticModels:
 
     def reaches(self, name: str) -> bool:
         """Return whether a model can be called: its provider, key and client exist. Does not connect."""
-        if is_scripted(name := self.choice.only or name):
+        if is_scripted(name := self.choice.only or name) or self._replays:
             return True
         provider, _, model = name.partition(":")
         try:
@@ -203,6 +230,7 @@ class PydanticModels:
         self, name: str, texts: Sequence[str], *, query: bool = False, dimensions: int | None = None
     ) -> Embedded:
         """Return the embeddings of texts, with the same keys as other calls. Raises `ModelFailed`, `ModelUnusable`."""
+        await self.refresh()
         with hiding(redaction := self._redaction()):
             try:
                 return await self._embedders.embed(name, texts, query=query, dimensions=dimensions)
@@ -226,7 +254,7 @@ class PydanticModels:
     def refusal(self, name: str) -> ModelUnusable | ModelUnnamed | None:
         """Return why this model cannot be called; None: it can."""
         try:
-            if not is_scripted(name):
+            if not is_scripted(name) and not self._replays:
                 self._providers.check(*split_name(name))
         except (ModelUnusable, ModelUnnamed) as why:
             # It is kept as long as the checked workflow; the traceback would keep all frames of this call.
@@ -238,12 +266,23 @@ class PydanticModels:
             if is_scripted(name):
                 reply = self._scripted.ask(request, on_text=listener.listening)
                 return await bounded(reply, request.timeout_s, name=name)
-            return await self._caller.call(self._providers.line(*split_name(name)), request, listener)
+            if self.recording is None:
+                return await self._call(name, request, listener)
+            call = partial(self._call, name, request, listener)
+            return await self.recording.answer(name, request, call, listener.listening)
         except (ModelFailed, Outage):
             raise
         except PointsmanError as why:
             needs = f"model:{name}" if isinstance(why, ModelUnusable) and ":" in name else ""
             raise ModelFailed(replace(failure_by(why), needs=needs)) from None
+
+    async def _call(self, name: str, request: ModelRequest, listener: TextListener) -> ModelReply:
+        return await self._caller.call(self._providers.line(*split_name(name)), request, listener)
+
+    @property
+    def _replays(self) -> bool:
+        """Whether a file answers, so that no key is needed."""
+        return self.recording is not None and not self.recording.records
 
 
 def refuse_where_none_answers(
@@ -286,18 +325,18 @@ UNANSWERED: Final = frozenset({"model-unavailable", "model-server-error", "model
 class TextListener:
     """Forwards streamed text and records that there was some: a call cannot be retried after that."""
 
-    def __init__(self, hear: TextCallback | None) -> None:
-        self._hear = hear
+    def __init__(self, callback: TextCallback | None) -> None:
+        self._on_text = callback
         self.has_text = False
 
     @property
     def listening(self) -> TextCallback | None:
-        return None if self._hear is None else self._listen
+        return None if self._on_text is None else self._listen
 
     def _listen(self, text: str, /) -> None:
-        assert self._hear is not None
+        assert self._on_text is not None
         self.has_text = True
-        self._hear(text)
+        self._on_text(text)
 
 
 class ModelCaller:

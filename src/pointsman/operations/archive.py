@@ -277,26 +277,26 @@ async def archived_files(app: AppContext, members: Iterable[ExecutionId]) -> lis
     """Return the files of these executions, each marked with whether the limits leave room for it."""
     if app.settings.files is None:
         return []
-    found, room = list[ArchivedFile](), FILES_BYTES_MAX
+    files, room = list[ArchivedFile](), FILES_BYTES_MAX
     most = min(FILE_BYTES_MAX, app.settings.files.file_bytes_max)
     for member in members:
         for file in await asyncio.to_thread(ArtifactFolder(app.settings.files, member).files):
             goes = file.size <= min(most, room)
             room -= file.size if goes else 0
-            found.append(ArchivedFile(member, file.path, file.size, goes))
-    return found
+            files.append(ArchivedFile(member, file.path, file.size, goes))
+    return files
 
 
 async def file_lines(app: AppContext, files: Iterable[ArchivedFile]) -> AsyncIterator[FileLine]:
     """Yield a line for each file that still exists."""
     assert app.settings.files is not None, "somebody keeps files"
-    for one in files:
-        folder = ArtifactFolder(app.settings.files, one.execution)
+    for file in files:
+        folder = ArtifactFolder(app.settings.files, file.execution)
         try:
-            if one.goes:
-                line = file_line(one.execution, one.path, await asyncio.to_thread(folder.read, one.path))
+            if file.goes:
+                line = file_line(file.execution, file.path, await asyncio.to_thread(folder.read, file.path))
             else:
-                line = FileLine(one.execution, one.path, *await asyncio.to_thread(folder.measured, one.path))
+                line = FileLine(file.execution, file.path, *await asyncio.to_thread(folder.measured, file.path))
         except ToolFailed as why:
             if why.failure.code == "file-missing":
                 continue

@@ -64,7 +64,7 @@ class Stopped(Exception):
 
 async def back_up(app: AppContext, path: Path) -> Backup:
     """Back up everything in the store, and the files of executions, into one file. Safe while other processes use the
-    store. Raises `BackupExists`, `BackupFailed`, `StoreUncopyable`; in these cases no file is left.
+    store. Raises `BackupExists`, `BackupFailed`, `StoreCopyUnsupported`; in these cases no file is left.
 
     The backup does not contain settings, nor their secrets and the keys of encrypted values.
     """
@@ -83,7 +83,7 @@ async def back_up(app: AppContext, path: Path) -> Backup:
 async def restore(app: AppContext, path: Path) -> Backup:
     """Restore a backup into the store of this app, which must be empty: all of it or nothing.
 
-    Raises `BackupRefused`, `StoreNotEmpty`, `StoreUncopyable`. Everything is verified before and afterwards.
+    Raises `BackupRefused`, `StoreNotEmpty`, `StoreCopyUnsupported`. Everything is verified before and afterwards.
     """
     copying = transfer_of(app.store, masked_address(app.settings.store_url))
 
@@ -128,11 +128,11 @@ def until(stop: threading.Event, parts: Iterable[TransferPart]) -> Iterator[Tran
 
 def anything(parts: Iterable[TransferPart]) -> Iterator[TransferPart]:
     """Yield the same parts. Raises `BackupFailed` for an empty store, which usually means a misspelt store URL."""
-    found = False
+    has_any = False
     for part in parts:
-        found = found or has_content(part)
+        has_any = has_any or has_content(part)
         yield part
-    if not found:
+    if not has_any:
         raise BackupFailed(
             "the store is empty: there is nothing to back up", hint="Check that it is the intended store: --store"
         )

@@ -19,7 +19,7 @@ import msgspec
 from msgspec import Raw
 from msgspec.structs import replace
 
-from pointsman.auth.subjects import DefinitionGone
+from pointsman.auth.subjects import DefinitionMissing
 from pointsman.context import AppContext
 from pointsman.engine.events.lifecycle import ExecutionStarted
 from pointsman.engine.events.steps import Event
@@ -75,7 +75,7 @@ async def export(app: AppContext, execution: str) -> AsyncIterator[bytes]:
     """
     tally = Tally()
     top = await existing_summary(app, ExecutionId(execution))
-    members = [one.execution async for one in with_children(app, top)]
+    members = [child.execution async for child in with_children(app, top)]
     async for line in _lines(app, members):
         yield tally.add(line_of(line))
     yield line_of(tally.end)
@@ -109,7 +109,7 @@ async def _lines(app: AppContext, members: list[ExecutionId]) -> AsyncIterator[L
 async def _blob(app: AppContext, digest: bytes) -> Line:
     content = await app.store.blobs.get(digest.hex())
     if content is None:
-        raise DefinitionGone(f"the store has no content {digest.hex()[:12]}", hint="Restore a backup.")
+        raise DefinitionMissing(f"the store has no content {digest.hex()[:12]}", hint="Restore a backup.")
     return blob_line(digest, content)
 
 
@@ -148,49 +148,49 @@ async def import_file(app: AppContext, path: Path, *, name: ExecutionId | None) 
     Raises `ImportRefused`, `ExecutionExists`, `FileUnreadable`, `SessionMoved`; in these cases no execution is
     imported.
     """
-    found = await asyncio.to_thread(verified, path)
-    _rename(found, name)
-    await _make_room(app, found)
-    await must_have_room(app.settings, found.files, found.new)
-    await _bring_contents(app, found)
-    await _bring_conversation(app, found)
-    async with announced(app.store, app.clock, [found.new[one] for one in found.names]):
-        await _bring_rows(app, path, found)
-    return found.new[found.names[0]]
+    contents = await asyncio.to_thread(verified, path)
+    _rename(contents, name)
+    await _make_room(app, contents)
+    await must_have_room(app.settings, contents.files, contents.new)
+    await _bring_contents(app, contents)
+    await _bring_conversation(app, contents)
+    async with announced(app.store, app.clock, [contents.new[name] for name in contents.names]):
+        await _bring_rows(app, path, contents)
+    return contents.new[contents.names[0]]
 
 
 def verified(path: Path) -> ArchiveContents:
     """Read and verify the whole file, and fold every journal. Raises `ImportRefused`."""
-    found, codec = ArchiveContents(), Codec[Event](Event, UPCASTERS)
+    contents, codec = ArchiveContents(), Codec[Event](Event, UPCASTERS)
     for line in read_lines(path):
         match line:
             case HeaderLine():
-                found.names = [ExecutionId(name) for name in line.executions]
+                contents.names = [ExecutionId(name) for name in line.executions]
             case BlobLine():
-                found.contents[bytes.fromhex(line.blob)] = content_of(line)
+                contents.contents[bytes.fromhex(line.blob)] = content_of(line)
             case RowLine():
-                _learn(found, line, codec.decode(bytes(line.events), line.shape).events)
+                _learn(contents, line, codec.decode(bytes(line.events), line.shape).events)
             case FileLine():
-                learn_file(found.files, line)
+                learn_file(contents.files, line)
             case MemoryLine() if line.scope not in SCOPES:
                 raise ImportRefused(f"{line.scope!r} is not a memory scope of an execution", hint=DAMAGED)
             case _:
                 pass
-    empty = [name for name in found.names if name not in found.states]
+    empty = [name for name in contents.names if name not in contents.states]
     if empty:
         raise ImportRefused(f"the export has no rows of {empty[0]!r}", hint=DAMAGED)
-    return found
+    return contents
 
 
-def _learn(found: ArchiveContents, line: RowLine, events: tuple[Event, ...]) -> None:
+def _learn(contents: ArchiveContents, line: RowLine, events: tuple[Event, ...]) -> None:
     if not events:
         raise ImportRefused(f"row {line.seq} of {line.execution!r} contains no events", hint=DAMAGED)
     if line.seq == 1:
         first = events[0]
         if not isinstance(first, ExecutionStarted):
             raise ImportRefused(f"the journal of {line.execution!r} does not begin with its start", hint=DAMAGED)
-        found.started[line.execution] = first
-    state = found.states.setdefault(line.execution, ExecutionState(line.execution))
+        contents.started[line.execution] = first
+    state = contents.states.setdefault(line.execution, ExecutionState(line.execution))
     try:
         begin_decision(state, line.seq, line.at)
         for event in events:
@@ -198,64 +198,64 @@ def _learn(found: ArchiveContents, line: RowLine, events: tuple[Event, ...]) -> 
     except (LookupError, AttributeError, TypeError, ValueError, AssertionError, RecursionError) as why:
         # Rows with valid hashes may still be fabricated, so that they fold to no valid state.
         raise ImportRefused(f"row {line.seq} of {line.execution!r} is inconsistent: {why!r}", hint=DAMAGED) from why
-    found.named.update(blobs_named(events))
+    contents.named.update(blobs_named(events))
     for event in events:
         if isinstance(event, ChildRequested):
-            found.asked[line.execution].append((event.step, 0))
+            contents.asked[line.execution].append((event.step, 0))
         elif isinstance(event, ToolChildrenRequested):
-            found.asked[line.execution] += [(event.step, call.number) for call in event.calls]
+            contents.asked[line.execution] += [(event.step, call.number) for call in event.calls]
 
 
-def _rename(found: ArchiveContents, name: ExecutionId | None) -> None:
+def _rename(contents: ArchiveContents, name: ExecutionId | None) -> None:
     """Determine the new ids. The id of a sub-workflow derives from its parent's, so a new name renames all its
     descendants."""
-    top = found.names[0]
-    found.new[top] = name if name is not None else top
-    for child in found.names[1:]:
-        parent = found.started[child].parent or ""
-        if parent not in found.new:
+    top = contents.names[0]
+    contents.new[top] = name if name is not None else top
+    for child in contents.names[1:]:
+        parent = contents.started[child].parent or ""
+        if parent not in contents.new:
             raise ImportRefused(f"the parent of {child!r} is not exported before it", hint=DAMAGED)
         above = ExecutionId(parent)
-        step, attempt, call = _caller(found, above, child)
-        found.new[child] = child_id(found.new[parent], step, attempt, call)
+        step, attempt, call = _caller(contents, above, child)
+        contents.new[child] = child_id(contents.new[parent], step, attempt, call)
 
 
-def _caller(found: ArchiveContents, parent: ExecutionId, child: ExecutionId) -> tuple[Step, int, int]:
-    for step, call in found.asked[parent]:
+def _caller(contents: ArchiveContents, parent: ExecutionId, child: ExecutionId) -> tuple[Step, int, int]:
+    for step, call in contents.asked[parent]:
         for attempt in range(1, ATTEMPTS_MAX + 1):
             if child_id(parent, step, attempt, call) == child:
                 return step, attempt, call
     raise ImportRefused(f"no step of {parent!r} called {child!r}", hint=DAMAGED)
 
 
-async def _make_room(app: AppContext, found: ArchiveContents) -> None:
-    await make_room(app, found.new[found.names[0]])
-    for name in found.new.values():
+async def _make_room(app: AppContext, contents: ArchiveContents) -> None:
+    await make_room(app, contents.new[contents.names[0]])
+    for name in contents.new.values():
         if await app.store.executions.find(name) is not None:
             raise ExecutionExists(f"{name!r} already exists here", hint="Import it under a new id: --new-id.")
 
 
-async def _bring_contents(app: AppContext, found: ArchiveContents) -> None:
+async def _bring_contents(app: AppContext, contents: ArchiveContents) -> None:
     """Store the blobs, and check that the definitions can be used. Blobs of a refused import are deleted by the next
     `gc`."""
-    for content in found.contents.values():
+    for content in contents.contents.values():
         await app.store.blobs.put(content)
-    for digest in found.named - set(found.contents):
+    for digest in contents.named - set(contents.contents):
         if await app.store.blobs.get(digest.hex()) is None:
             raise ImportRefused(f"the content {digest.hex()[:12]} is not in the export", hint=DAMAGED)
-    for state in found.states.values():
+    for state in contents.states.values():
         await app[LIBRARY].pinned(state.setup.definition, state.setup.options)
 
 
-async def _bring_conversation(app: AppContext, found: ArchiveContents) -> None:
+async def _bring_conversation(app: AppContext, contents: ArchiveContents) -> None:
     """Append the messages before this turn, if the session of this store does not have them."""
-    started = found.started[found.names[0]]
+    started = contents.started[contents.names[0]]
     history_length = started.options.get("history")
     if started.session is not None and isinstance(history_length, int) and started.messages:
         await app.store.sessions.append(started.session, tuple(started.messages[:history_length]), after=0)
 
 
-async def _bring_rows(app: AppContext, path: Path, found: ArchiveContents) -> None:
+async def _bring_rows(app: AppContext, path: Path, contents: ArchiveContents) -> None:
     """Read the file again and write the rows. The last row of each execution, which lists it, is written at the end,
     and that of the top execution last of all."""
     codec, pending = Codec[Event](Event, UPCASTERS), list[asyncio.Future[None]]()
@@ -263,12 +263,12 @@ async def _bring_rows(app: AppContext, path: Path, found: ArchiveContents) -> No
     for line in read_lines(path):
         if isinstance(line, HeaderLine | BlobLine):
             continue
-        name = found.new[line.execution]
+        name = contents.new[line.execution]
         match line:
             case RowLine():
                 content = codec.decode(bytes(line.events), line.shape)
-                row = Row(line.seq, line.at, _renamed(found, content.events), content.cause)
-                if line.seq == found.states[line.execution].seq:
+                row = Row(line.seq, line.at, _renamed(contents, content.events), content.cause)
+                if line.seq == contents.states[line.execution].seq:
                     last[line.execution] = row
                     continue
                 pending.append(asyncio.ensure_future(app.store.journal.append(name, row)))
@@ -282,10 +282,10 @@ async def _bring_rows(app: AppContext, path: Path, found: ArchiveContents) -> No
             await asyncio.gather(*pending)
             pending.clear()
     await asyncio.gather(*pending)
-    for old in reversed(found.names):
-        state, name = found.states[old], found.new[old]
+    for old in reversed(contents.names):
+        state, name = contents.states[old], contents.new[old]
         summary = Passivation(state).summary(name, state)
-        parent = found.new.get(state.setup.parent or "")
+        parent = contents.new.get(state.setup.parent or "")
         await app.store.journal.append(name, last[old], summary=replace(summary, parent=parent))
 
 
@@ -311,9 +311,9 @@ def _memory(app: AppContext, name: ExecutionId, line: MemoryLine) -> asyncio.Fut
     return asyncio.ensure_future(_remember(app, name, line))
 
 
-def _renamed(found: ArchiveContents, events: tuple[Event, ...]) -> tuple[Event, ...]:
+def _renamed(contents: ArchiveContents, events: tuple[Event, ...]) -> tuple[Event, ...]:
     """Replace the parent's id in the start event; None if the parent was not exported."""
     first = events[0] if events else None
     if not isinstance(first, ExecutionStarted):
         return events
-    return (replace(first, parent=found.new.get(first.parent or "")), *events[1:])
+    return (replace(first, parent=contents.new.get(first.parent or "")), *events[1:])

@@ -27,6 +27,8 @@ from pointsman.errors import OperatorError, PointsmanError
 from pointsman.executions.deletion import PAGE, summaries
 from pointsman.executions.fork_migrate_replay import interrupted, undo_interrupted
 from pointsman.models.transport import is_scripted
+from pointsman.operations.model_connections import connected_records
+from pointsman.operations.workers import workers_report
 from pointsman.runtime.passivation import Passivation
 from pointsman.settings import FILE, Settings, config_directory
 from pointsman.store.errors import LeaderExists
@@ -49,7 +51,7 @@ class HealthFinding:
     code: str
     message: str
     hint: str = ""
-    mendable: bool = False
+    fixable: bool = False
     """Whether `doctor --fix` can apply the hint without risk."""
 
     def to_json(self) -> JsonObject:
@@ -58,7 +60,8 @@ class HealthFinding:
             "code": self.code,
             "message": self.message,
             "hint": self.hint,
-            "mendable": self.mendable,
+            "fixable": self.fixable,
+            "mendable": self.fixable,  # Its former name.
         }
 
 
@@ -77,30 +80,31 @@ async def findings(app: AppContext) -> list[HealthFinding]:
     found = [HealthFinding("warning", "store", text) for text in app.store.warnings()]
     found += _room(app)
     found += _model_and_tools(app)
-    found += [one async for one in _servers(app)]
+    found += [finding async for finding in _servers(app)]
     found += [one async for one in _sandbox(app)]
-    found += [one async for one in _executions(app)]
+    found += [finding async for finding in _executions(app)]
     found += [one async for one in deployment(app)]
-    found += [one async for one in secret_problems(app)]
+    found += [finding async for finding in _workers(app)]
+    found += [finding async for finding in secret_problems(app)]
     unused = await app.store.removal.sweep(dry_run=True)
     if unused.blobs:
         message = f"{unused.blobs} contents ({unused.bytes} bytes) are unused"
-        found.append(HealthFinding("note", "unused-contents", message, "`pointsman gc` deletes them.", mendable=True))
+        found.append(HealthFinding("note", "unused-contents", message, "`pointsman gc` deletes them.", fixable=True))
     if copies := await interrupted(app):
         message = f"{_names([copy.executions[0] for copy in copies])}: a fork or import of them was interrupted"
         hint = "`pointsman gc` deletes the remains; fork or import again."
-        found.append(HealthFinding("note", "interrupted-copies", message, hint, mendable=True))
+        found.append(HealthFinding("note", "interrupted-copies", message, hint, fixable=True))
     order = ("error", "warning", "note")
     return sorted(found, key=lambda one: order.index(one.severity))
 
 
-async def repair(app: AppContext, found: list[HealthFinding]) -> list[HealthFinding]:
+async def repair(app: AppContext, findings: list[HealthFinding]) -> list[HealthFinding]:
     """Fix what can be fixed without risk. Return the findings that were fixed."""
-    mended = [one for one in found if one.mendable]
-    if mended:
+    fixed = [finding for finding in findings if finding.fixable]
+    if fixed:
         await undo_interrupted(app)
         await app.store.removal.sweep()
-    return mended
+    return fixed
 
 
 def _room(app: AppContext) -> Iterator[HealthFinding]:
@@ -117,13 +121,14 @@ def _model_and_tools(app: AppContext) -> Iterator[HealthFinding]:
     if app.services.model is not None and is_scripted(app.services.model):
         message = "the scripted model is set for every agent: the answers are made up"
         yield HealthFinding("warning", "scripted-model", message, "Remove `scripted`, and set a model of a provider.")
-    elif not app.settings.has_provider():
+    elif not app.settings.has_provider() and not connected_records(app):
         message = "no model provider is configured: workflows that call a model are refused"
-        hint = "Set a provider's key, for example OPENAI_API_KEY; or use made-up answers: --model scripted."
+        hint = "`pointsman models connect openai` connects one; or use made-up answers: --model scripted."
         yield HealthFinding("warning", "no-provider", message, hint)
-    elif not app.settings.model:
+    elif not app.services.models.choice.default:
         message = "no default model is set: agents without a model cannot run"
-        yield HealthFinding("note", "no-default-model", message, "Set `model` in pointsman.toml.")
+        hint = "`pointsman models default MODEL` chooses one, or `model` in pointsman.toml."
+        yield HealthFinding("note", "no-default-model", message, hint)
     for broken in app.tools.broken_modules:
         yield HealthFinding("error", broken.code, str(broken), broken.hint)
     for name in app.tools.names():
@@ -163,8 +168,8 @@ async def _sandbox(app: AppContext) -> AsyncIterator[HealthFinding]:
     except SandboxMissing as why:
         severity = "error" if app.settings.commands else "note"
         yield HealthFinding(severity, "sandbox-missing", f"{why}: everything that needs it is refused", why.hint)
-    for one in _commands(app):
-        yield one
+    for finding in _commands(app):
+        yield finding
 
 
 def _commands(app: AppContext) -> Iterator[HealthFinding]:
@@ -185,16 +190,16 @@ async def _executions(app: AppContext) -> AsyncIterator[HealthFinding]:
     stuck, overdue, orphans = list[Summary](), list[Summary](), list[Summary]()
     waiting: defaultdict[str, list[Summary]] = defaultdict(list)
     open_ = frozenset({"pending", "running", "waiting", "paused", "interrupted"})
-    async for one in summaries(app, ExecutionQuery(statuses=open_, limit=PAGE)):
-        if one.parent is not None and await app.store.executions.find(one.parent) is None:
-            orphans.append(one)
-        elif one.wakes is not None and one.wakes < now - OVERDUE_S:
-            overdue.append(one)
-        elif one.status == "running" and one.wakes is None and one.updated < now - STUCK_S:
-            stuck.append(one)
-        elif one.wakes is None and one.updated < now - WAITED_S:
-            for event in one.awaits:
-                waiting[event].append(one)
+    async for summary in summaries(app, ExecutionQuery(statuses=open_, limit=PAGE)):
+        if summary.parent is not None and await app.store.executions.find(summary.parent) is None:
+            orphans.append(summary)
+        elif summary.wakes is not None and summary.wakes < now - OVERDUE_S:
+            overdue.append(summary)
+        elif summary.status == "running" and summary.wakes is None and summary.updated < now - STUCK_S:
+            stuck.append(summary)
+        elif summary.wakes is None and summary.updated < now - WAITED_S:
+            for event in summary.awaits:
+                waiting[event].append(summary)
     for event, executions in sorted(waiting.items()):
         hint = f"`pointsman publish {event}` sends it to all of them; `pointsman cancel EXECUTION` cancels one."
         yield HealthFinding(
@@ -226,6 +231,37 @@ async def _leader(app: AppContext) -> HealthFinding:
     return HealthFinding("warning", "nobody-keeps", message, "Run `pointsman worker`.")
 
 
+async def _workers(app: AppContext) -> AsyncIterator[HealthFinding]:
+    """Yield a finding for each queue without workers, and for processes that differ or share limits by name only."""
+    report = await workers_report(app)
+    for queue in report["queues"]:
+        if queue["waiting"] and not queue["workers"]:
+            message = f"{queue['waiting']} steps wait, because no worker of the queue {queue['queue']!r} runs"
+            hint = f"Start one: pointsman worker --queue {queue['queue']}"
+            yield HealthFinding("warning", "queue-unserved", message, hint)
+    versions = sorted({worker["version"] for worker in report["workers"]})
+    if len(versions) > 1:
+        message = f"processes of different releases share the store: {', '.join(versions)}"
+        hint = "Executions continue. Finish the upgrade: stop the processes of the older release."
+        yield HealthFinding("note", "versions-differ", message, hint)
+    runtimes = [] if app.store.claims is None else await app.store.claims.runtimes()
+    drivers = [one.facts for one in runtimes if one.facts.role in ("server", "worker") and not one.facts.queues]
+    engines = sorted({facts.engine or "no engine" for facts in drivers})
+    if len(engines) > 1:
+        message = f"processes of one store use different engines: {', '.join(engines)}"
+        hint = "Each execution has one owner, and all continue. Give all servers and workers the same `runtime`."
+        yield HealthFinding("warning", "engines-differ", message, hint)
+    limited = [name for name, one in app.settings.providers.items() if one.concurrency or one.calls_max]
+    if len(drivers) > 1 and limited:
+        message = (
+            f"`concurrency` and `calls_max` of {_names(sorted(limited))} count in each of {len(drivers)} processes"
+        )
+        hint = (
+            "Divide them by the number of processes. `day`, and with `shared` also the intervals, count in the store."
+        )
+        yield HealthFinding("note", "limits-multiply", message, hint)
+
+
 async def secret_problems(app: AppContext) -> AsyncIterator[HealthFinding]:
     """Yield a finding for each problem. Otherwise such a secret is noticed only when a call fails, and a lost
     notification only by the person who waits for it.
@@ -248,15 +284,15 @@ async def secret_problems(app: AppContext) -> AsyncIterator[HealthFinding]:
 
 
 OTHERS: Final = stat.S_IROTH | stat.S_IWOTH
-LEFT_S: Final = 3600.0
+LEFTOVER_AGE_S: Final = 3600.0
 """Age after which the files of an unknown execution count as left over; a younger one may just be starting."""
 
 
 async def deployment(app: AppContext) -> AsyncIterator[HealthFinding]:
     """Yield the findings. Network and keys are checked only if the store has API keys: before that, the product serves
     one user."""
-    for one in _readable_by_others(app.settings):
-        yield one
+    for finding in _readable_by_others(app.settings):
+        yield finding
     keys = await Keys(app.store.entries, app.clock).all()
     if keys:
         for one in _reached(app.settings):
@@ -326,7 +362,7 @@ async def _left_over(app: AppContext) -> list[str]:
     not deleted."""
     if app.settings.files is None:
         return []
-    there = await asyncio.to_thread(_directories, app.settings.files.directory, app.clock.now() - LEFT_S)
+    there = await asyncio.to_thread(_directories, app.settings.files.directory, app.clock.now() - LEFTOVER_AGE_S)
     return [name for name in there if await app.store.executions.find(ExecutionId(name)) is None]
 
 
@@ -335,11 +371,11 @@ def _directories(root: str, before: float) -> list[str]:
     try:
         with os.scandir(Path(root).expanduser()) as entries:
             return sorted(
-                one.name
-                for one in entries
-                if one.is_dir(follow_symlinks=False)
-                and not one.name.startswith(("x-", UNFINISHED))
-                and one.stat(follow_symlinks=False).st_mtime < before
+                entry.name
+                for entry in entries
+                if entry.is_dir(follow_symlinks=False)
+                and not entry.name.startswith(("x-", UNFINISHED))
+                and entry.stat(follow_symlinks=False).st_mtime < before
             )
     except OSError:
         return []
@@ -356,13 +392,13 @@ def _names(some: Sequence[str]) -> str:
 
 async def damage(app: AppContext) -> list[str]:
     """Return every contradiction in the store, one sentence each. Reads everything."""
-    found: list[str] = []
-    found += await app.store.verify()
-    found += await Audit(app.store.entries, app.clock).damage()
+    names: list[str] = []
+    names += await app.store.verify()
+    names += await Audit(app.store.entries, app.clock).damage()
     async for listed in summaries(app, ExecutionQuery(limit=PAGE)):
         if (wrong := await _contradiction(app, listed)) is not None:
-            found.append(wrong)
-    return found
+            names.append(wrong)
+    return names
 
 
 async def _contradiction(app: AppContext, listed: Summary) -> str | None:

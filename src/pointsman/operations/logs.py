@@ -65,7 +65,7 @@ RARE: Final = frozenset(
 """Rows with none of these events are skipped unless the level is `debug`: for most rows, logging costs only a check of
 their types."""
 HEAD: Final = frozenset({"id", "event", "at"})
-ASKED: Final = frozenset({"message", "options", "approvers"})
+GATE_FIELDS: Final = frozenset({"message", "options", "approvers"})
 """Fields with the content of a gate."""
 
 
@@ -87,14 +87,14 @@ class LogFormatter(logging.Formatter):
 
     def _entry_of(self, record: logging.LogRecord) -> JsonObject:
         fields: JsonObject | None = getattr(record, "told", None)
-        found: JsonObject = (
+        result: JsonObject = (
             {"event": record.getMessage(), **fields}
             if fields is not None
             else {"event": "log", "logger": record.name, "message": record.getMessage()}
         )
         if record.exc_info:
-            found["stack"] = self.formatException(record.exc_info)
-        return self._redact(found)
+            result["stack"] = self.formatException(record.exc_info)
+        return self._redact(result)
 
 
 def _word(value: Json) -> str:
@@ -179,7 +179,7 @@ def log_row(execution: ExecutionId, row: Row, state: ExecutionState) -> None:
             continue
         fields = {key: value for key, value in public.items() if key not in HEAD}
         if name == "workflow.human.required" and level != "full":
-            fields = {key: value for key, value in fields.items() if key not in ASKED}
+            fields = {key: value for key, value in fields.items() if key not in GATE_FIELDS}
         fields["workflowId"] = state.setup.workflow
         if name == "workflow.start" and "trigger" in state.setup.options:
             fields["trigger"] = state.setup.options["trigger"]

@@ -3,7 +3,7 @@
     rows as they are committed ─┐
     calls of models and tools ──┼─▶ counters, histograms ─┐
     writes of the journal ──────┘                         ├─▶ /metrics
-    drivers, the store's list (read at a scrape) ─────────┘
+    drivers, claims, the store's list (at a scrape) ──────┘
 
 Counts are those of this process; values read from the store are those of all processes.
 """
@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import time
 from collections import Counter as Tally
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from hmac import compare_digest
 from typing import TYPE_CHECKING, Final, cast
 
 from prometheus_client import (
@@ -24,8 +25,10 @@ from prometheus_client import (
     disable_created_metrics,
     generate_latest,
 )
+from prometheus_client.core import CounterMetricFamily
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 from prometheus_client.openmetrics import exposition as openmetrics
+from prometheus_client.registry import Collector
 
 from pointsman.context import AppContext
 from pointsman.engine.events import lifecycle as life_events
@@ -35,7 +38,10 @@ from pointsman.engine.steps import Step
 from pointsman.executors.call_observers import ModelCalled, ToolCalled
 from pointsman.ports import Row
 from pointsman.runtime.dependencies import Committed, Delta
+from pointsman.runtime.dispatched import DispatchedOwnership
+from pointsman.settings import Settings
 from pointsman.store.api import StoreJournal
+from pointsman.store.coordination import Claims
 from pointsman.store.records import EffectRecord, ExecutionQuery, Summary
 from pointsman.values import ExecutionId, Instant
 
@@ -60,6 +66,12 @@ ENDS: Final[dict[type, str]] = {
 
 # `prometheus_client` declares no types for the writer of OpenMetrics.
 _openmetrics_text = cast("Callable[[CollectorRegistry], bytes]", openmetrics.generate_latest)  # pyright: ignore[reportUnknownMemberType] - untyped
+
+
+def is_scraper(settings: Settings, shown: str | None) -> bool:
+    """Return whether a caller showed the key of the setting `metrics`."""
+    key = settings.resolved(settings.metrics.key)
+    return key is not None and shown is not None and compare_digest(key.encode(), shown.encode())
 
 
 class Bounded:
@@ -106,6 +118,22 @@ class TimedEffectLedger:
         return await self._ledger.last(execution)
 
 
+class ClaimCollector(Collector):
+    """Counts of the claims of this process."""
+
+    def __init__(self, claims: Claims) -> None:
+        self._claims = claims
+
+    def collect(self) -> Iterator[CounterMetricFamily]:
+        counts = self._claims.counts
+        family = CounterMetricFamily("pointsman_claims", "Claims of executions, by outcome.", labels=["outcome"])
+        family.add_metric(["given"], counts.claimed - counts.taken_over)
+        family.add_metric(["taken_over"], counts.taken_over)
+        family.add_metric(["refused"], counts.refused)
+        family.add_metric(["lost"], counts.lost)
+        yield family
+
+
 class Measuring:
     """Metrics of one app, until it is closed."""
 
@@ -120,6 +148,8 @@ class Measuring:
         """Start of the attempts in progress, by execution and step."""
         self._of_executions()
         self._of_calls()
+        if app.store.claims is not None:
+            self._of_ownership(app.store.claims)
         ProcessCollector(registry=self.registry)
         self._ledger = app.runtime.journal
         app.runtime.journal = TimedEffectLedger(self._ledger, self._writes.observe)
@@ -130,6 +160,7 @@ class Measuring:
         for leave in self._leave:
             leave()
         self._app.runtime.journal = self._ledger
+        self._app.runtime.on_taken_up = None
 
     async def text(self, *, openmetrics_format: bool = False) -> bytes:
         """Return all metrics in the Prometheus text format, or as OpenMetrics. Raises the errors of the store."""
@@ -172,6 +203,18 @@ class Measuring:
         self._queued = self.gauge("pointsman_steps_queued", "Steps that wait for a slot of their execution.")
         self._lag = self.gauge("pointsman_leader_lag_seconds", "Delay of the oldest overdue timer or schedule.")
         self._former_lag = self.gauge("pointsman_keeper_lag_seconds", "Deprecated: pointsman_leader_lag_seconds.")
+
+    def _of_ownership(self, claims: Claims) -> None:
+        self.gauge("pointsman_executions_owned", "Executions that this process owns.").set_function(lambda: claims.held)
+        self.registry.register(ClaimCollector(claims))
+        delays = self.histogram(
+            "pointsman_wake_delay_seconds", "Time from when an execution was due until this process continued it."
+        )
+        self._app.runtime.on_taken_up = delays.observe
+        ownership = self._app.runtime.ownership
+        if isinstance(ownership, DispatchedOwnership):
+            unsent = self.gauge("pointsman_wakeups_unsent", "Wake-ups that the engine has not received yet.")
+            unsent.set_function(lambda: ownership.unsent)
 
     def _of_calls(self) -> None:
         self._model_calls = self.counter("pointsman_model_calls", "Calls of models.", "model", "key", "outcome")

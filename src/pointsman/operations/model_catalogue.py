@@ -4,28 +4,28 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from typing import Final, Literal, NotRequired
+from typing import Final, Literal
 
 from typing_extensions import TypedDict
 
 from pointsman.context import AppContext
 from pointsman.errors import sentences
-from pointsman.models.failures import ModelFailed, ModelUnusable
+from pointsman.models.failures import ModelUnusable
 from pointsman.models.key_pool import KeyPool
 from pointsman.models.prices import LIST, PER, cost_usd, list_day, list_version
 from pointsman.models.provider import FROM_ENVIRONMENT, HANDLE, KINDS, Provider, ProviderSettings
-from pointsman.models.transcript import user_message
-from pointsman.models.transport import PydanticModels, is_scripted
-from pointsman.ports import ModelReply, ModelRequest
+from pointsman.models.transport import is_scripted
+from pointsman.operations.model_connections import connected_records
+from pointsman.operations.model_ping import ModelPing, ping_model
 from pointsman.workflows.models import models_for, provider_for
 
 SHOWN: Final = 4
 SHOWN_OF_MIN: Final = 12
 """Of a shorter key no characters are shown."""
-PING_S: Final = 30.0
+CONNECTED: Final = "app"
+"""Source of providers that an admin connected, and of the default model that an admin chose."""
 ITS_CLIENT: Final = "client"
 """Source of keys that only the provider's own client knows."""
-_PING: Final = "Answer with OK."
 EMBEDDINGS: Final = "embeddings of memory"
 
 
@@ -64,7 +64,7 @@ class ModelProviderView(TypedDict):
     interval: float
     """Minimum seconds between two calls."""
     source: str
-    """Source of its keys: `settings`, an environment variable, or its own `client`."""
+    """Source of its keys: `settings`, an environment variable, its own `client`, or `app` if an admin connected it."""
     missing: str | None
     """Why it cannot be called; null: it can."""
 
@@ -73,33 +73,14 @@ class ModelCatalogue(TypedDict):
     """The models of the installation."""
 
     default: str | None
+    defaultFrom: str | None
+    """Source of the default model: a file, a variable, an option, or `app` if an admin chose it; null: there is
+    none."""
     forEveryAgent: bool
     """The default model is used for all agents, whatever model they name."""
     models: list[NamedModelView]
     providers: list[ModelProviderView]
     prices: PriceListView
-
-
-class PingFailure(TypedDict):
-    """Why a model did not answer."""
-
-    code: str
-    message: str
-    hint: str
-
-
-class ModelPing(TypedDict):
-    """The result of a one-word request to a model."""
-
-    name: str
-    ok: bool
-    scripted: NotRequired[bool]
-    """True: the scripted model answered; no provider was called."""
-    seconds: NotRequired[float]
-    model: NotRequired[str]
-    """The model as its provider names it."""
-    costUsd: NotRequired[float | None]
-    failure: NotRequired[PingFailure]
 
 
 class ModelPings(TypedDict):
@@ -112,18 +93,21 @@ def list_models(app: AppContext) -> ModelCatalogue:
     """Return the named models with their prices, and the configured providers. Keys are masked to their last
     characters."""
     settings = app.settings
-    answers = app.services.model or settings.model or None
-    providers = [_provider(app, name, one) for name, one in settings.providers.items()]
+    answers = app.services.model or app.services.models.choice.default or None
+    connected = connected_records(app)
+    providers = [_provider(app, name, provider) for name, provider in settings.providers.items()]
     for name, variable in settings.providers_by_key().items():
         if name not in settings.providers:
             providers.append(_provider(app, name, ProviderSettings(kind=name), source=variable))
-    configured = settings.providers.keys() | settings.providers_by_key().keys()
+    providers += [_provider(app, name, one.settings, source=CONNECTED) for name, one in connected.items()]
+    configured = settings.providers.keys() | settings.providers_by_key().keys() | connected.keys()
     pools = app.services.models.pools()
     providers += [
         _unconfigured_provider(app, name, pool) for name, pool in sorted(pools.items()) if name not in configured
     ]
     return {
         "default": answers,
+        "defaultFrom": None if answers is None else _source_of_default(app),
         "forEveryAgent": app.services.model is not None,
         "models": [_model(app, name, uses) for name, uses in named_models(app).items()],
         "providers": providers,
@@ -131,13 +115,20 @@ def list_models(app: AppContext) -> ModelCatalogue:
     }
 
 
+def _source_of_default(app: AppContext) -> str:
+    settings = app.settings
+    if app.services.model is not None and app.services.model != settings.model:
+        return "--model"
+    return settings.sources.get("model", "settings") if settings.model else CONNECTED
+
+
 def named_models(app: AppContext) -> dict[str, list[str]]:
     """Return every model that the settings name, with its uses."""
-    found: dict[str, list[str]] = {}
+    names: dict[str, list[str]] = {}
     for name, use in _uses(app):
         if name:
-            found.setdefault(name, []).append(use)
-    return found
+            names.setdefault(name, []).append(use)
+    return names
 
 
 def _uses(app: AppContext) -> Iterator[tuple[str, str]]:
@@ -147,7 +138,7 @@ def _uses(app: AppContext) -> Iterator[tuple[str, str]]:
         if not is_scripted(app.services.model):
             yield embeddings_of(app), EMBEDDINGS
         return
-    yield settings.model, "default"
+    yield app.services.models.choice.default, "default"
     for purpose, name in settings.models.items():
         yield name, purpose
     for name in settings.fallback:
@@ -167,7 +158,8 @@ def embeddings_of(app: AppContext) -> str:
 
 def _model(app: AppContext, name: str, uses: list[str]) -> NamedModelView:
     provider, _, model = name.partition(":")
-    configured = app.settings.providers.get(provider)
+    connected = connected_records(app).get(provider)
+    configured = app.settings.providers.get(provider) or (None if connected is None else connected.settings)
     kind = provider if configured is None or not configured.kind else configured.kind
     kind = kind.removesuffix("-chat").removesuffix("-responses")
     own = app.settings.price_list.own(provider, model)
@@ -198,8 +190,8 @@ def _price_list() -> PriceListView:
     return {"name": LIST, "version": list_version(), "installed": None if day is None else day.isoformat()}
 
 
-def _provider(app: AppContext, name: str, one: ProviderSettings, *, source: str = "settings") -> ModelProviderView:
-    provider = provider_for(app.settings, name, one)
+def _provider(app: AppContext, name: str, settings: ProviderSettings, *, source: str = "settings") -> ModelProviderView:
+    provider = provider_for(app.settings, name, settings)
     missing = None
     try:
         resolved: Provider = provider.resolved(name)
@@ -208,12 +200,12 @@ def _provider(app: AppContext, name: str, one: ProviderSettings, *, source: str 
     return {
         "name": name,
         "kind": provider.kind,
-        "baseUrl": one.base_url or None,
+        "baseUrl": settings.base_url or None,
         "keys": len(resolved.keys),
-        "masked": [masked(key) for key in resolved.keys],
-        "strategy": one.strategy,
-        "interval": one.interval.seconds,
-        "source": source if source != "settings" or one.keys else provider.key_variable() or "settings",
+        "masked": [*settings.keys] if source == CONNECTED else [masked(key) for key in resolved.keys],
+        "strategy": settings.strategy,
+        "interval": settings.interval.seconds,
+        "source": source if source != "settings" or settings.keys else provider.key_variable() or "settings",
         "missing": missing,
     }
 
@@ -222,15 +214,15 @@ def _unconfigured_provider(app: AppContext, name: str, pool: KeyPool) -> ModelPr
     """Return a provider that was called but is not configured: its own client finds the credentials."""
     if name in KINDS:
         return _provider(app, name, ProviderSettings(kind=name), source=ITS_CLIENT)
-    one = ProviderSettings()
+    settings = ProviderSettings()
     return {
         "name": name,
         "kind": name,
         "baseUrl": None,
         "keys": len(pool.look()),
         "masked": [],
-        "strategy": one.strategy,
-        "interval": one.interval.seconds,
+        "strategy": settings.strategy,
+        "interval": settings.interval.seconds,
         "source": ITS_CLIENT,
         "missing": None,
     }
@@ -245,39 +237,10 @@ def masked(key: str) -> str:
 
 async def ping_models(app: AppContext) -> list[ModelPing]:
     """Send a one-word request to every named model, all at once, rotating keys. Return each answer or failure."""
-    models = models_for(app.settings, model=None, script=app.services.script)
+    models = models_for(app.settings, model=None, script=app.services.script, connected=app.services.models.connected)
     try:
         models_by_name = named_models(app).items()
-        return [
-            *await asyncio.gather(*(_ping(models, name, embeds=uses == [EMBEDDINGS]) for name, uses in models_by_name))
-        ]
+        pings = (ping_model(models, name, embeds=uses == [EMBEDDINGS]) for name, uses in models_by_name)
+        return [*await asyncio.gather(*pings)]
     finally:
         await models.close()
-
-
-async def _ping(models: PydanticModels, name: str, *, embeds: bool) -> ModelPing:
-    loop = asyncio.get_running_loop()
-    # No other fallback: only this model may answer.
-    request = ModelRequest(
-        model=name, fallback=(name,), messages=[user_message(_PING)], purpose="ping", timeout_s=PING_S
-    )
-    began = loop.time()
-    try:
-        if embeds:
-            await models.embed(name, [_PING], query=True)
-            reply = ModelReply(model=name.partition(":")[2])
-        else:
-            reply = await models.ask(request)
-    except ModelFailed as why:
-        failure: PingFailure = {"code": why.failure.code, "message": why.failure.message, "hint": why.failure.hint}
-        return {"name": name, "ok": False, "failure": failure}
-    except ModelUnusable as why:
-        return {"name": name, "ok": False, "failure": {"code": why.code, "message": str(why), "hint": why.hint}}
-    return {
-        "name": name,
-        "scripted": is_scripted(name),
-        "ok": True,
-        "seconds": round(loop.time() - began, 3),
-        "model": reply.model,
-        "costUsd": reply.usage.cost_usd,
-    }

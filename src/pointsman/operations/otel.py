@@ -113,7 +113,7 @@ def _measured(app: AppContext, meters: MeterProvider) -> Callable[[], None]:
     seconds = meter.create_histogram("gen_ai.client.operation.duration", "s", "Calls of models and tools.")
     tokens = meter.create_histogram("gen_ai.client.token.usage", "{token}", "Tokens that calls of models used.")
 
-    def hear(called: ModelCalled | ToolCalled) -> None:
+    def observe(called: ModelCalled | ToolCalled) -> None:
         failed = {} if called.failure is None else {"error.type": called.failure.code}
         if isinstance(called, ToolCalled):
             labels = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": called.call.name}
@@ -127,4 +127,4 @@ def _measured(app: AppContext, meters: MeterProvider) -> Callable[[], None]:
             tokens.record(reply.usage.input_tokens, labels | {"gen_ai.token.type": "input"})
             tokens.record(reply.usage.output_tokens, labels | {"gen_ai.token.type": "output"})
 
-    return app.services.calls.listen(hear)
+    return app.services.calls.listen(observe)

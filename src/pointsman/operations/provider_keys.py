@@ -24,6 +24,7 @@ from pointsman.errors import sentences
 from pointsman.models.failures import ModelUnusable
 from pointsman.models.key_pool import DayLimit, Days, KeyLease, KeyPool, KeySpending, KeyState
 from pointsman.models.provider import FROM_ENVIRONMENT, HANDLE, KINDS, Provider, ProviderSettings
+from pointsman.operations.model_connections import connected_records
 from pointsman.ports import Clock
 from pointsman.store.api import Store
 from pointsman.store.errors import EntryMoved
@@ -117,10 +118,12 @@ async def model_keys(app: AppContext) -> ModelKeys:
     days = app.services.models.days
     pools = app.services.models.pools()
     settings = app.settings
-    configured = {name: ProviderSettings(kind=name) for name in settings.providers_by_key()} | settings.providers
+    connected = {name: one.settings for name, one in connected_records(app).items()}
+    by_key = {name: ProviderSettings(kind=name) for name in settings.providers_by_key()}
+    configured = connected | by_key | settings.providers
     unlisted = {name: ProviderSettings(kind=name) for name in pools.keys() & KINDS.keys()}
     providers = [
-        await _provider(app, name, one, pools.get(name), days) for name, one in (unlisted | configured).items()
+        await _provider(app, name, value, pools.get(name), days) for name, value in (unlisted | configured).items()
     ]
     providers += [
         await _unknown(app, name, pool, days) for name, pool in pools.items() if name not in unlisted | configured
@@ -129,22 +132,22 @@ async def model_keys(app: AppContext) -> ModelKeys:
 
 
 async def _provider(
-    app: AppContext, name: str, one: ProviderSettings, pool: KeyPool | None, days: Days
+    app: AppContext, name: str, settings: ProviderSettings, pool: KeyPool | None, days: Days
 ) -> ProviderKeysView:
-    provider, missing = provider_for(app.settings, name, one), None
+    provider, missing = provider_for(app.settings, name, settings), None
     try:
         provider = provider.resolved(name)
     except ModelUnusable as why:
         missing = sentences(str(why), why.hint)
     pool = pool or KeyPool(name, keys=len(provider.keys), pacing=provider.pacing)
-    rests = await StoredKeyLeases(app.store, app.clock).rests(name) if one.shared else {}
-    names = _names(one, provider)
+    rests = await StoredKeyLeases(app.store, app.clock).rests(name) if settings.shared else {}
+    names = _names(settings, provider)
     keys: list[ModelKeyView] = []
     for state in pool.look() if missing is None else ():
         paid = await days.paid_for(name, state.number, provider.day)
         key = names[state.number]
         keys.append(_key(app, name, key, state, paid, provider.day, days.anew_at(), rests.get(state.number)))
-    return _provider_view(name, one, pool, keys, missing)
+    return _provider_view(name, settings, pool, keys, missing)
 
 
 async def _unknown(app: AppContext, name: str, pool: KeyPool, days: Days) -> ProviderKeysView:
@@ -157,27 +160,27 @@ async def _unknown(app: AppContext, name: str, pool: KeyPool, days: Days) -> Pro
 
 
 def _provider_view(
-    name: str, one: ProviderSettings, pool: KeyPool, keys: list[ModelKeyView], missing: str | None
+    name: str, settings: ProviderSettings, pool: KeyPool, keys: list[ModelKeyView], missing: str | None
 ) -> ProviderKeysView:
     return {
         "name": name,
         "missing": missing,
-        "strategy": one.strategy,
-        "interval": one.interval.seconds,
-        "keyInterval": one.key_interval.seconds,
-        "concurrency": one.concurrency,
-        "callsMax": one.calls_max,
-        "shared": one.shared,
+        "strategy": settings.strategy,
+        "interval": settings.interval.seconds,
+        "keyInterval": settings.key_interval.seconds,
+        "concurrency": settings.concurrency,
+        "callsMax": settings.calls_max,
+        "shared": settings.shared,
         "waiting": pool.waiting,
         "keys": keys,
     }
 
 
-def _names(one: ProviderSettings, provider: Provider) -> list[str | None]:
+def _names(settings: ProviderSettings, provider: Provider) -> list[str | None]:
     """Return the display name of each key: the variable or handle it is read from, or `settings`; None if it has no
     name."""
-    if one.keys:
-        return [key if key.startswith((FROM_ENVIRONMENT, HANDLE)) else "settings" for key in one.keys]
+    if settings.keys:
+        return [key if key.startswith((FROM_ENVIRONMENT, HANDLE)) else "settings" for key in settings.keys]
     variable = provider.key_variable() if provider.keys else None
     return [None if variable is None else f"{FROM_ENVIRONMENT}{variable}"]
 

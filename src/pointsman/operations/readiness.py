@@ -14,6 +14,7 @@ from pointsman.context import AppContext
 from pointsman.errors import PointsmanError
 from pointsman.models.transport import is_scripted
 from pointsman.operations.health import store_answers
+from pointsman.operations.model_connections import connected_records
 from pointsman.store.sqlite.connection import path_of
 from pointsman.version import VERSION
 
@@ -106,7 +107,7 @@ def model_state(app: AppContext) -> Model:
     """Return whether a model is configured. No provider is called."""
     if app.services.model is not None and is_scripted(app.services.model):
         return "scripted"
-    return "configured" if app.settings.has_provider() else "none"
+    return "configured" if app.settings.has_provider() or connected_records(app) else "none"
 
 
 def has_room(store_url: str) -> bool:

@@ -65,11 +65,11 @@ class Storage:
     async def left_out(self, execution: str) -> list[JsonObject]:
         """Return the files of an execution and its sub-workflows that are too large for its export."""
         top = await deletion.existing_summary(self._app, ExecutionId(execution))
-        members = [one.execution async for one in deletion.with_children(self._app, top)]
+        members = [child.execution async for child in deletion.with_children(self._app, top)]
         return [
-            {"executionId": one.execution, "path": one.path, "bytes": one.bytes}
-            for one in await archived_files(self._app, members)
-            if not one.goes
+            {"executionId": file.execution, "path": file.path, "bytes": file.bytes}
+            for file in await archived_files(self._app, members)
+            if not file.goes
         ]
 
     async def bring_in(self, path: Path, *, name: ExecutionId | None = None) -> ExecutionId:
@@ -136,11 +136,11 @@ async def collect(app: AppContext, *, dry_run: bool = False) -> Collected:
     deleted: list[ExecutionId] = []
     # All are collected before any is deleted, because deletions would change the count of the newest ones.
     for top in [one async for one in expired(app)]:
-        members = [one async for one in with_children(app, top)]
-        if any(one.status not in ENDED for one in members):
+        members = [child async for child in with_children(app, top)]
+        if any(member.status not in ENDED for member in members):
             continue  # A detached sub-workflow is still running.
         if dry_run:
-            deleted += [one.execution for one in members]
+            deleted += [member.execution for member in members]
             continue
         try:
             deleted += await delete_with_children(app, members)
@@ -160,16 +160,16 @@ async def expired(app: AppContext) -> AsyncIterator[Summary]:
     now = app.clock.now()
     newer: Counter[tuple[str, str]] = Counter()
     query = ExecutionQuery(statuses=frozenset(ENDED), limit=PAGE)
-    async for one in summaries(app, query):
-        if one.parent is not None and await app.store.executions.find(one.parent) is not None:
+    async for summary in summaries(app, query):
+        if summary.parent is not None and await app.store.executions.find(summary.parent) is not None:
             continue
-        keep = retention_rule(app.settings, one)
-        newer[one.workflow, one.status] += 1
+        keep = retention_rule(app.settings, summary)
+        newer[summary.workflow, summary.status] += 1
         if keep is None:
             continue
-        old = keep.age is not None and one.updated < now - keep.age.seconds
-        if old or (keep.count is not None and newer[one.workflow, one.status] > keep.count):
-            yield one
+        old = keep.age is not None and summary.updated < now - keep.age.seconds
+        if old or (keep.count is not None and newer[summary.workflow, summary.status] > keep.count):
+            yield summary
 
 
 def retention_rule(settings: Settings, summary: Summary) -> RetentionRule | None:

@@ -71,10 +71,10 @@ def traceparent(trace: int, span: int) -> str:
 
 def origin_in(header: object) -> TraceOrigin | None:
     """Return the origin that a `traceparent` describes; None if it is missing or invalid."""
-    found = TRACEPARENT_FORMAT.fullmatch(header) if isinstance(header, str) else None
-    if found is None or not int(found[1], 16) or not int(found[2], 16):
+    match = TRACEPARENT_FORMAT.fullmatch(header) if isinstance(header, str) else None
+    if match is None or not int(match[1], 16) or not int(match[2], 16):
         return None
-    return TraceOrigin(int(found[1], 16), int(found[2], 16))
+    return TraceOrigin(int(match[1], 16), int(match[2], 16))
 
 
 def origin_of(execution: str, options: JsonObject, above: Trace | None) -> TraceOrigin:
@@ -325,28 +325,28 @@ class Tracing:
                 self._tell_call(one.key.partition(":")[0], _tool_span, one)
 
     async def _trace(self, row: TracedRow) -> Trace:
-        found = self._known.get(row.execution)
-        if found is None:
+        trace = self._known.get(row.execution)
+        if trace is None:
             above = None if row.parent is None else await self._above(ExecutionId(row.parent))
-            found = Trace(row.execution, origin_of(row.execution, row.options, above))
-            found.workflow, found.session = row.workflow, row.session
+            trace = Trace(row.execution, origin_of(row.execution, row.options, above))
+            trace.workflow, trace.session = row.workflow, row.session
             if row.row.seq > 1:
-                await self._read(found, row.row.seq)
-            self._remember_trace(found)
-        return found
+                await self._read(trace, row.row.seq)
+            self._remember_trace(trace)
+        return trace
 
     async def _above(self, parent: ExecutionId) -> Trace:
         """Return the trace of the parent, as far as it is in the journal. Its own spans are exported when its rows are
         processed."""
-        found = self._known.get(parent)
-        if found is not None:
-            return found
+        trace = self._known.get(parent)
+        if trace is not None:
+            return trace
         state = await self._app.runtime.load(parent)
         above = None if state.setup.parent is None else await self._above(ExecutionId(state.setup.parent))
-        found = Trace(parent, origin_of(parent, state.setup.options, above), state.setup.workflow, state.setup.session)
-        await self._read(found, state.seq + 1)
-        self._remember_trace(found)
-        return found
+        trace = Trace(parent, origin_of(parent, state.setup.options, above), state.setup.workflow, state.setup.session)
+        await self._read(trace, state.seq + 1)
+        self._remember_trace(trace)
+        return trace
 
     async def _read(self, trace: Trace, before: int) -> None:
         """Process the rows before this one without exporting spans: the process that committed them

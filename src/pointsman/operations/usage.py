@@ -93,12 +93,14 @@ class Budgets:
             name, revision = entry["id"], entry["revision"]
             if self._sees is None or await self._sees.workflow(name, revision):
                 limits = await _limits(self._app, name)
-                rows += [] if limits is None else [await self._row(name, limits, *one) for one in _amounts(limits)]
+                rows += (
+                    [] if limits is None else [await self._row(name, limits, *amount) for amount in _amounts(limits)]
+                )
         return sorted(rows, key=lambda row: (-_part(row), row["workflow"], row["measure"]))
 
     async def _row(self, workflow: str, limits: PlanLimits, measure: Measure, most: float) -> BudgetRow:
-        found = await self._spenders(workflow, measure, near=most * limits.budget_warn_at, most=most)
-        dearest = max(found, key=lambda one: one.highest, default=None)
+        spenders = await self._spenders(workflow, measure, near=most * limits.budget_warn_at, most=most)
+        dearest = max(spenders, key=lambda one: one.highest, default=None)
         highest = 0.0 if dearest is None else dearest.highest
         return {
             "workflow": workflow,
@@ -107,9 +109,9 @@ class Budgets:
             "setBy": "operator" if limits.sources.get(measure) == "operator" else "workflow",
             "policy": limits.budget_policy,
             "warnAt": limits.budget_warn_at,
-            "executions": sum(one.executions for one in found),
-            "near": sum(one.near for one in found),
-            "over": sum(one.over for one in found),
+            "executions": sum(spender.executions for spender in spenders),
+            "near": sum(spender.near for spender in spenders),
+            "over": sum(spender.over for spender in spenders),
             "highest": highest,
             "left": max(0.0, most - highest),
             "dearest": dearest.dearest if dearest is not None and highest > 0 else None,
@@ -125,8 +127,8 @@ class Budgets:
             until=self._until,
             apart=self._sees is not None,
         )
-        found = await self._app.store.executions.spending(query)
-        return [one for one in found if self._sees is None or await self._is_seen(self._sees, workflow, one)]
+        rows = await self._app.store.executions.spending(query)
+        return [row for row in rows if self._sees is None or await self._is_seen(self._sees, workflow, row)]
 
     async def _is_seen(self, sees: UsageAudience, workflow: str, some: Spenders) -> bool:
         group = (workflow, some.revision, some.owner, some.session, some.parent)
@@ -186,15 +188,15 @@ class UsageUnknown(CallerError):
 
 def narrowed(of: Iterable[str]) -> dict[Dimension, str]:
     """Parse filters such as `model:gpt-5`. Raises `UsageUnknown`."""
-    found: dict[Dimension, str] = {}
+    result: dict[Dimension, str] = {}
     for one in of:
         name, colon, value = one.partition(":")
         if not colon or not _is_dimension(name):
             near = did_you_mean(name, DIMENSIONS)
             hint = f"{near} Write it as model:gpt-5; dimensions: {', '.join(DIMENSIONS)}.".strip()
             raise UsageUnknown(f"usage has no dimension {one[:80]!r}", hint=hint)
-        found[name] = value
-    return found
+        result[name] = value
+    return result
 
 
 def _is_dimension(name: str) -> TypeGuard[Dimension]:

@@ -15,9 +15,19 @@ from pointsman.executions.public_events import must_be_visible
 from pointsman.executions.usage_rollup import Dimension, UsageRollup, UsageRow
 from pointsman.operations.export_import import export, import_file
 from pointsman.operations.health import HealthFinding, damage, findings, repair
+from pointsman.operations.model_connections import (
+    ConnectionRequest,
+    ProviderConnection,
+    ProviderKinds,
+    choose_default,
+    connect_provider,
+    disconnect_provider,
+    provider_kinds,
+)
 from pointsman.operations.storage import Collected, Storage, collect
 from pointsman.operations.usage import BudgetRow, budgets, narrowed, usage_audience
-from pointsman.settings.display import SettingsView, shown
+from pointsman.operations.workers import WorkersReport, workers_report
+from pointsman.settings import SettingsView, shown
 from pointsman.store.errors import masked_address
 from pointsman.values import ExecutionId, JsonObject
 from pointsman.version import VERSION
@@ -85,8 +95,8 @@ class OperationVerbs(Verbs):
         """
         execution = await import_file(self.app, path, name=new_id() if new else None)
         if self.caller.entrance != "shell":
-            for one in await with_children(self.app, execution):
-                await own_fork(self.app, self.caller, one)
+            for child in await with_children(self.app, execution):
+                await own_fork(self.app, self.caller, child)
         return execution
 
     @verb("admin", "check the installation", audit=False)
@@ -95,9 +105,9 @@ class OperationVerbs(Verbs):
         return await findings(self.app)
 
     @verb("admin", "repair the installation")
-    async def repair(self, found: list[HealthFinding]) -> list[HealthFinding]:
+    async def repair(self, findings: list[HealthFinding]) -> list[HealthFinding]:
         """Repair the findings that can be repaired without risk, and return these."""
-        return await repair(self.app, found)
+        return await repair(self.app, findings)
 
     @verb("admin", "check the installation", audit=False)
     async def damage(self) -> list[str]:
@@ -129,15 +139,20 @@ class OperationVerbs(Verbs):
         """Return the metrics of a server in the text format of Prometheus, or as OpenMetrics."""
         return await measuring.text(openmetrics_format=openmetrics_format)
 
+    @verb("admin", "see workers", audit=False)
+    async def workers(self) -> WorkersReport:
+        """Return the live processes of the store, their queues, and the owners of executions."""
+        return await workers_report(self.app)
+
     @verb("admin", "read the settings", audit=False)
     async def settings(self) -> SettingsView:
         """Return the effective settings with their sources, without secrets."""
         settings = self.app.settings
-        found = shown(settings)
+        views = shown(settings)
         return {
             "version": VERSION,
             "store": masked_address(settings.store_url),
-            "settings": [{"name": name, **one} for name, one in found.items()],
+            "settings": [{"name": name, **value} for name, value in views.items()],
         }
 
     # Models --------------------------------------------------------------------------------------------------------
@@ -147,6 +162,7 @@ class OperationVerbs(Verbs):
         """Return the models that workflows name, their prices, and the providers. See `list_models`."""
         from pointsman.operations.model_catalogue import list_models  # Loads the models.
 
+        await self.app.services.models.refresh()
         return list_models(self.app)
 
     @verb("operator", "run workflows", audit=False)
@@ -154,6 +170,7 @@ class OperationVerbs(Verbs):
         """Return the keys of every provider, without their values. See `model_keys`."""
         from pointsman.operations.provider_keys import model_keys  # Loads the models.
 
+        await self.app.services.models.refresh()
         return await model_keys(self.app)
 
     @verb("admin", "ask models")
@@ -161,7 +178,28 @@ class OperationVerbs(Verbs):
         """Send a one-word request to every named model, which may cost something. See `ping_models`."""
         from pointsman.operations.model_catalogue import ping_models  # Loads the models.
 
+        await self.app.services.models.refresh()
         return {"models": await ping_models(self.app)}
+
+    @verb("admin", "connect models", audit=False)
+    async def provider_kinds(self) -> ProviderKinds:
+        """Return the kinds of providers that can be connected. See `provider_kinds`."""
+        return provider_kinds(self.app.settings)
+
+    @verb("admin", "connect models", target=("name",))
+    async def connect_provider(self, name: str, request: ConnectionRequest) -> ProviderConnection:
+        """Test a provider of models and store it, with its key sealed. See `connect_provider`."""
+        return await connect_provider(self.app, name, request, by=self.caller.name)
+
+    @verb("admin", "connect models", target=("name",))
+    async def disconnect_provider(self, name: str) -> None:
+        """Delete a connected provider and its key. Raises `NoSuchProvider`."""
+        await disconnect_provider(self.app, name)
+
+    @verb("admin", "connect models", target=("model",))
+    async def choose_default_model(self, model: str) -> None:
+        """Use a model for agents without one; empty: none. See `choose_default`."""
+        await choose_default(self.app, model, by=self.caller.name)
 
 
 async def _with_first(first: bytes, lines: AsyncIterator[bytes]) -> AsyncIterator[bytes]:

@@ -11,20 +11,22 @@ import asyncio
 import gc
 import os
 import socket
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import ClassVar, Final
 
 from pointsman.context import AppContext
 from pointsman.errors import OperatorError, PointsmanError
-from pointsman.executions.opening import open_execution
+from pointsman.executions.opening import SCRIPTS, open_execution
 from pointsman.executions.usage_rollup import UsageRollupJob
 from pointsman.operations.readiness import LeaderRole
 from pointsman.runtime.dispatched import DispatchedOwnership
 from pointsman.runtime.leader import Leader, ReportFailure, ignore
 from pointsman.runtime.local import drain
-from pointsman.store.coordination import Leadership, superseded
-from pointsman.store.errors import LeaderSuperseded
+from pointsman.runtime.queue_worker import QueueWorker
+from pointsman.settings import Settings
+from pointsman.store.coordination import Leadership, RuntimeFacts, superseded
+from pointsman.store.errors import LeaderSuperseded, masked_address
 from pointsman.triggers.notifications import Notifier
 from pointsman.triggers.triggers import TRIGGERS
 from pointsman.values import ExecutionId, Seconds
@@ -57,6 +59,7 @@ async def working(
         return await ownership.drive(execution, take_up)
 
     stopping, runtime.stands_by = asyncio.Event(), True
+    await ownership.announce(RuntimeFacts(role="worker", capacity=executions, engine=engine_name(app.settings)))
     async with asyncio.TaskGroup() as group:
         work = group.create_task(engine.work(drive, executions=executions, stopping=stopping))
         try:
@@ -66,6 +69,43 @@ async def working(
             await drain(runtime, patience=patience, hurry=hurry or asyncio.Event())
             await runtime.hand_over()
             await asyncio.wait({work})  # The engine receives when to drive the released executions again.
+
+
+@asynccontextmanager
+async def serving_queues(
+    app: AppContext,
+    queues: Sequence[str],
+    *,
+    steps: int,
+    patience: Seconds = DRAIN_S,
+    hurry: asyncio.Event | None = None,
+) -> AsyncGenerator[None, None]:
+    """Perform the steps that are placed on these queues, at most `steps` at a time, until the block ends.
+
+    Then running steps have `patience` seconds to end, or until `hurry`; other workers of the queue perform the rest.
+    Raises `StoreWithoutQueues`.
+    """
+    claims = app.store.claims
+    if claims is None:
+        raise StoreWithoutQueues(
+            f"the store {masked_address(app.settings.store_url)} has one process, which performs every step itself",
+            hint="Use a store on PostgreSQL (--store, `store` in the settings), or omit --queue.",
+        )
+    worker = QueueWorker(app.runtime, claims, queues, capacity=steps, take_up=app[SCRIPTS].take_up)
+    stopping = asyncio.Event()
+    async with asyncio.TaskGroup() as group:
+        group.create_task(worker.run(stopping))
+        try:
+            yield
+        finally:
+            stopping.set()
+            await worker.drain(patience=patience, hurry=hurry or asyncio.Event())
+
+
+class StoreWithoutQueues(OperatorError):
+    """A worker of a queue was started for a store that has one process."""
+
+    code: ClassVar[str] = "store-without-queues"
 
 
 class NoEngine(OperatorError):
@@ -111,14 +151,16 @@ async def leading(app: AppContext, *, wait: bool = False, tell: ReportFailure = 
 
 
 async def keep_leading(
-    app: AppContext, *, wait: bool, tell: ReportFailure, changed: Callable[[LeaderRole], None]
+    app: AppContext, *, wait: bool, tell: ReportFailure, changed: Callable[[LeaderRole], None], role: str = ""
 ) -> None:
     """Lead the store until cancelled. `changed` is called when this process has become the leader, and when it stands
-    by again.
+    by again. `role`: what this process states of itself to the others; empty: it has stated that before.
 
     In a store with claims a superseded leader stands by: what it owns continues, and another process does the work of
     the leader. In another store it raises `LeaderSuperseded`. Raises exception groups, as `leading` does.
     """
+    if role:
+        await app.runtime.ownership.announce(RuntimeFacts(role=role, engine=engine_name(app.settings)))
     while True:
         app.runtime.stands_by = wait
         try:
@@ -134,6 +176,11 @@ async def keep_leading(
             tell(None, first_of(why))
 
 
+def engine_name(settings: Settings) -> str:
+    """Return the address of the engine as other processes may see it: without options and passwords."""
+    return masked_address(settings.runtime or "").partition("?")[0]
+
+
 def first_of(several: BaseExceptionGroup[BaseException]) -> BaseException:
     """Return one exception that ended the leadership: one of several is enough to decide what to do."""
     expected, _ = several.split(PointsmanError)
@@ -147,4 +194,4 @@ async def _guard(leadership: Leadership) -> None:
     raise superseded(leadership.epoch)
 
 
-__all__ = ["ReportFailure", "drain", "first_of", "keep_leading", "leading", "working"]
+__all__ = ["ReportFailure", "drain", "first_of", "keep_leading", "leading", "serving_queues", "working"]

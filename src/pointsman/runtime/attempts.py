@@ -108,19 +108,19 @@ LATER_CHARS_MAX: Final = 100_000
 
 def is_large(value: Json) -> bool:
     """Return whether an answer has more characters and elements than may be stored with its row."""
-    left, found = LATER_CHARS_MAX, [value]
-    for one in found:  # It grows meanwhile.
-        if isinstance(one, str):
-            left -= len(one)
-        elif isinstance(one, dict):
-            left -= len(one)
-            found += one.values()
-        elif isinstance(one, list):
-            left -= len(one)
-            found += one
+    remaining, parts = LATER_CHARS_MAX, [value]
+    for part in parts:  # It grows meanwhile.
+        if isinstance(part, str):
+            remaining -= len(part)
+        elif isinstance(part, dict):
+            remaining -= len(part)
+            parts += part.values()
+        elif isinstance(part, list):
+            remaining -= len(part)
+            parts += part
         else:
             continue
-        if left < 0:
+        if remaining < 0:
             return True
     return False
 
@@ -130,7 +130,6 @@ class LocalAttempt:
 
     __slots__ = (
         "_command",
-        "_in_step",
         "_known",
         "_leaves",
         "_surely",
@@ -154,16 +153,13 @@ class LocalAttempt:
         uses: StoredUses | None = None,
         leaves: Callable[[Failure], bool] = lambda _: False,
         revision: str = "",
-        in_step: bool = False,
     ) -> None:
         """`usage_meter`: None without a budget. `uses`: those of the execution. `leaves`: see
-        `ExecutionPort.leaves`. `revision`: the saved revision that runs. `in_step`: the row of the report
-        is durable before any further call of the execution.
+        `ExecutionPort.leaves`. `revision`: the saved revision that runs.
         """
         self._uses = uses or StoredUses(execution, world.effects)
         self._leaves = leaves
         self.revision = revision
-        self._in_step = in_step
         self._unrecorded: list[EffectRecord] = []
         self.last_failure: Failure | None = None
         self.lane: asyncio.Task[Any] | None = None
@@ -203,11 +199,11 @@ class LocalAttempt:
         """Return the recorded answer of effect `number`; None: not performed yet. Raises `EffectMismatch`."""
         if self._known is NOTHING:
             return None
-        known = self._known.get(number)
-        if not isinstance(known, list) or len(known) != len(FIELDS):
-            return known
-        was, asked, value = known
-        if (kind is None or was == kind) and request in ("", asked):
+        record = self._known.get(number)
+        if not isinstance(record, list) or len(record) != len(FIELDS):
+            return record
+        was, recorded_request, value = record
+        if (kind is None or was == kind) and request in ("", recorded_request):
             return value
         if self._surely:
             raise EffectMismatch(
@@ -219,10 +215,10 @@ class LocalAttempt:
     def record(
         self, number: int, kind: EffectKind, value: Json, *, request: str = "", later: bool = False
     ) -> Awaitable[None]:
-        """Record the answer of effect `number`, as `Effects.record` describes. `later` has no effect where the row of
-        the report may become durable after the next step's calls."""
+        """Record the answer of effect `number`, as `Effects.record` describes. A large answer is always stored at
+        once."""
         self._unrecorded.append(EffectRecord(self.name, number, [kind, request, value]))
-        return ALREADY if later and self._in_step and not is_large(value) else self.flush()
+        return ALREADY if later and not is_large(value) else self.flush()
 
     def flush(self) -> Awaitable[None]:
         """Return when all recorded answers are durable."""
@@ -230,9 +226,9 @@ class LocalAttempt:
 
     async def _stored(self) -> None:
         """Store the recorded answers."""
-        taken = self.take_unrecorded()
+        effects = self.take_unrecorded()
         with self.waiting_for_store():
-            for attempt, number, value in taken:
+            for attempt, number, value in effects:
                 await self._world.effects.record(self.execution, attempt, number, value)
 
     @property
@@ -244,15 +240,15 @@ class LocalAttempt:
         """Return the answers that are not durable yet; the caller stores them."""
         if not self._unrecorded:
             return ()
-        taken, self._unrecorded = self._unrecorded, []
-        return taken
+        effects, self._unrecorded = self._unrecorded, []
+        return effects
 
-    def refusal(self, kind: EffectKind, spent: Usage, *, calls: int = 1) -> Failure | None:
+    def refusal(self, kind: EffectKind, usage: Usage, *, calls: int = 1) -> Failure | None:
         """Return why no further calls may be made; None: they are allowed."""
         return (
             None
             if self._usage_meter is None
-            else self._usage_meter.refusal(self._command.step, kind, spent, calls=calls)
+            else self._usage_meter.refusal(self._command.step, kind, usage, calls=calls)
         )
 
     async def use(self, what: str, *, most: int | None = None) -> int | None:
@@ -281,7 +277,7 @@ class LocalAttempt:
 class UsageMeter:
     """Checked before each model or tool call by all running attempts, so that together they respect the budgets."""
 
-    __slots__ = ("_plan", "_state", "_told", "on_usage", "open")
+    __slots__ = ("_last_usage", "_plan", "_state", "on_usage", "open")
 
     def __init__(self, plan: Plan, state: ExecutionState) -> None:
         self._plan = plan
@@ -290,18 +286,18 @@ class UsageMeter:
         """Usage of running attempts so far, as of their last check."""
         self.on_usage: Callable[[Usage], None] | None = None
         """Called with the total usage after each row that changes it."""
-        self._told = Usage()
+        self._last_usage = Usage()
 
     @property
     def matters(self) -> bool:
         """Return whether it has a budget or is part of one."""
         return bool(self._plan.limits.budgets) or self.on_usage is not None
 
-    def refusal(self, step: Step, kind: Literal["model", "tool"], spent: Usage, *, calls: int) -> Failure | None:
+    def refusal(self, step: Step, kind: Literal["model", "tool"], usage: Usage, *, calls: int) -> Failure | None:
         """Return why an attempt with this usage may not continue; None: it may."""
         if not self._plan.limits.budgets:
             return None
-        self.open[step] = spent
+        self.open[step] = usage
         tripped = limits.refused_by_budget(self._plan, self._state, kind, calls, self.open.values())
         return None if tripped is None else limits.budget_failure(tripped)
 
@@ -313,9 +309,9 @@ class UsageMeter:
 
     def notify(self) -> None:
         """Notify listeners after a decided row."""
-        if self.on_usage is not None and (spent := usage_of(self._state)) != self._told:
-            self._told = spent
-            self.on_usage(spent)
+        if self.on_usage is not None and (usage := usage_of(self._state)) != self._last_usage:
+            self._last_usage = usage
+            self.on_usage(usage)
 
 
 CACHE_SCOPE: Final = "cache"
@@ -347,11 +343,11 @@ def cache_key_of(state: ExecutionState, command: Execute, does: WorkAction, exec
 
 async def cached_result(command: Execute, place: CacheKey, memory: Memory) -> WorkDone | None:
     """Return the result of an equal earlier step as the result of this one, or None."""
-    found = await memory.get(CACHE_SCOPE, place.namespace, place.key)
-    if found is None:
+    value = await memory.get(CACHE_SCOPE, place.namespace, place.key)
+    if value is None:
         return None
-    known = msgspec.convert(found, WorkDone)
-    return replace(known, step=command.step, attempt=command.attempt, cached=True)
+    report = msgspec.convert(value, WorkDone)
+    return replace(report, step=command.step, attempt=command.attempt, cached=True)
 
 
 async def cache_result(report: WorkDone, decided: Sequence[Event], place: CacheKey, memory: Memory) -> None:
@@ -362,5 +358,5 @@ async def cache_result(report: WorkDone, decided: Sequence[Event], place: CacheK
     if not any(type(event) is StepSucceeded and event.step == report.step for event in decided):
         return
     scripted = report.usage is not None and report.usage.scripted
-    kept = replace(report, usage=Usage(scripted=True) if scripted else None, warnings=())
-    await memory.put(CACHE_SCOPE, place.namespace, place.key, msgspec.to_builtins(kept))
+    cached = replace(report, usage=Usage(scripted=True) if scripted else None, warnings=())
+    await memory.put(CACHE_SCOPE, place.namespace, place.key, msgspec.to_builtins(cached))

@@ -127,8 +127,8 @@ class ChildExecutions:
             raise  # The next driver of the parent requests its child again.
         except PointsmanError as why:
             failure = failure_by(why)
-            ended = ChildEnded(step=command.step, attempt=command.attempt, failure=failure, call=command.call)
-            await self._report(parent, ended)
+            report = ChildEnded(step=command.step, attempt=command.attempt, failure=failure, call=command.call)
+            await self._report(parent, report)
             return
         if child is None:
             return
@@ -136,7 +136,7 @@ class ChildExecutions:
         if above is not None and above.state.is_halted:
             await self._pause_tree(child)  # it started while the parent was being halted
         elif above is not None and above.state.status == "running":
-            await self._let_go_on(child)
+            await self._let_continue(child)
         if not command.wait:
             started: JsonObject = {"executionId": child.execution}
             await self._report(parent, ChildEnded(step=command.step, attempt=command.attempt, output=started))
@@ -145,7 +145,7 @@ class ChildExecutions:
         if child.execution not in self._runtime.drivers:
             self._elsewhere[child.execution] = child
         self._count(parent, command, child)
-        self._stir(parent)
+        self._notify(parent)
         if child.state.ended and not child.committing:
             self._tell_parent(child.state)
             self._runtime.over(child.state)
@@ -156,13 +156,13 @@ class ChildExecutions:
         if above is None or not above.usage_meter.matters:
             return
 
-        def hears(usage: Usage) -> None:
-            spent = ChildUsageReported(step=command.step, attempt=command.attempt, usage=usage, call=command.call)
-            above.spawn(self._report(parent, spent))
+        def add_to_parent(usage: Usage) -> None:
+            report = ChildUsageReported(step=command.step, attempt=command.attempt, usage=usage, call=command.call)
+            above.spawn(self._report(parent, report))
 
-        child.usage_meter.on_usage = hears
+        child.usage_meter.on_usage = add_to_parent
 
-    def _stir(self, execution: ExecutionId | None) -> None:
+    def _notify(self, execution: ExecutionId | None) -> None:
         """Notify the waiters of all parents: a child execution is driven here."""
         while execution is not None and (driver := self._runtime.at_hand(execution)) is not None:
             driver.notify()
@@ -217,16 +217,16 @@ class ChildExecutions:
     async def _below(self, driver: Driver) -> list[Driver]:
         """Return the drivers of the started sub-workflows that it waits for."""
         names = [name for at in driver.state.steps.values() for name in children_of(driver.execution, at)]
-        found = [await self._begun(name) for name in names]
-        return [child for child in found if child is not None]
+        children = [await self._begun(name) for name in names]
+        return [child for child in children if child is not None]
 
-    async def _let_go_on(self, child: Driver) -> None:
+    async def _let_continue(self, child: Driver) -> None:
         """Resume a child that was paused only because its parent was halted."""
         await child.decided()
         if stands_still_for_parent(child):
             await child.deliver(ResumeRequested(by=_as_parent(child)))
             for below in await self._below(child):
-                await self._let_go_on(below)
+                await self._let_continue(below)
 
     async def stop(self, parent: ExecutionId, name: ExecutionId) -> None:
         async with self._runtime.alone(name):
@@ -266,14 +266,14 @@ class ChildExecutions:
             for at in above.steps.values():
                 for call in at.children:
                     if child_id(parent, at.step, at.attempt, call) == state.id:
-                        ended = _ended(at.step, at.attempt, call, state)
-                        await mailbox.send(parent, ended, f"child {state.id} {state.seq}")
+                        report = _ended(at.step, at.attempt, call, state)
+                        await mailbox.send(parent, report, f"child {state.id} {state.seq}")
             return
         last = await self._runtime.store.journal.last(parent)  # Read before the summary, which may be of a later row.
-        known = await self._runtime.store.executions.find(parent)
-        if known is not None and known.status == "running":
+        summary = await self._runtime.store.executions.find(parent)
+        if summary is not None and summary.status == "running":
             # A process that writes a later row drives the parent and finds the child itself.
-            wakes = replace(known, wakes=Instant(self._runtime.clock.now()))
+            wakes = replace(summary, wakes=Instant(self._runtime.clock.now()))
             await self._runtime.store.executions.put(wakes, seq=last)
 
     def failed(self, execution: ExecutionId, why: BaseException) -> None:
@@ -293,11 +293,11 @@ class ChildExecutions:
     async def _read_again(self, child: ExecutionId, parent: ExecutionId) -> None:
         """Read a child to which another process wrote, and report its end to the parent."""
         async with self._runtime.alone(child):
-            known = self._runtime.drivers.get(child)
-            if known is not None and known.failure is None:
+            child_driver = self._runtime.drivers.get(child)
+            if child_driver is not None and child_driver.failure is None:
                 return
             driver = await self._runtime.opened(child, recover=False)
-        self._stir(parent)
+        self._notify(parent)
         if driver.state.ended:
             self._tell_parent(driver.state)
             self._runtime.over(driver.state)
@@ -305,7 +305,7 @@ class ChildExecutions:
     def moved_elsewhere(self, child: Driver) -> None:
         """Handle rows of an execution that another runtime drives: its parent here may wait for its end."""
         parent = child.state.setup.parent
-        self._stir(None if parent is None else ExecutionId(parent))
+        self._notify(None if parent is None else ExecutionId(parent))
         if child.state.ended:
             self._tell_parent(child.state)
 
@@ -315,7 +315,7 @@ class ChildExecutions:
         for child, awaits in self._parents.items():
             if child in self._runtime.drivers:
                 below.setdefault(awaits.parent, []).append(self._runtime.drivers[child])
-        found: list[Driver] = []
+        drivers: list[Driver] = []
 
         def rest(driver: Driver) -> list[Driver] | None:
             family = [driver]
@@ -329,8 +329,8 @@ class ChildExecutions:
         for driver in list(self._runtime.drivers.values()):
             awaits = self._parents.get(driver.execution)
             if awaits is None or awaits.parent not in self._runtime.drivers:
-                found += rest(driver) or ()
-        return found
+                drivers += rest(driver) or ()
+        return drivers
 
     async def _report(self, parent: ExecutionId, report: ChildEnded | ChildUsageReported) -> None:
         driver = self._runtime.drivers.get(parent)
@@ -344,7 +344,14 @@ def rests(driver: Driver, horizon: float) -> bool:
     """
     state = driver.state
     return (
-        not (driver.tasks or driver.busy or driver.ready or driver.told or driver.committing or driver.is_waited_for)
+        not (
+            driver.tasks
+            or driver.busy
+            or driver.ready
+            or driver.confirmed_orders
+            or driver.committing
+            or driver.is_waited_for
+        )
         and driver.failure is None
         and not (state.counters.running_steps or state.outbox)
         and all(timer.at > horizon for timer in state.timers.values())
@@ -361,18 +368,18 @@ def _as_parent(child: Driver) -> str:
 
 
 def _ended(step: Step, attempt: int, call: int, state: ExecutionState) -> ChildEnded:
-    ended = ChildEnded(step=step, attempt=attempt, usage=usage_of(state), call=call)
+    report = ChildEnded(step=step, attempt=attempt, usage=usage_of(state), call=call)
     if state.status == "completed":
-        return replace(ended, output=state.outcome.output)
+        return replace(report, output=state.outcome.output)
     failure = state.outcome.failure or Failure(
         code=f"child-{state.status}", message=f"the sub-workflow was {state.status}"
     )
-    return replace(ended, failure=_within(state, failure))
+    return replace(report, failure=_within(state, failure))
 
 
 def _within(state: ExecutionState, failure: Failure) -> Failure:
     """Return the failure of a sub-workflow with its origin inside: `details["within"]`, outermost first."""
-    at = next((one.step for one in state.outcome.failed_work if isinstance(one, StepState)), None)
+    at = next((work.step for work in state.outcome.failed_work if isinstance(work, StepState)), None)
     if at is None:
         return failure
     details = failure.details or {}

@@ -7,8 +7,9 @@
 One write per execution is in progress at a time; rows decided meanwhile join the next one. A refused row (another
 driver was faster) discards all rows behind it, because they were decided on a state that does not exist.
 
-`now` writes rows that were promised to a caller, that cause messages to others, or after which no work runs: it waits
-until they and everything before them are durable. Rows that were not durable are decided again after a crash.
+`now` writes rows that were promised to a caller, that cause messages to others, that bring the answer of a call, or
+after which no work runs: it waits until they and everything before them are durable. Rows that were not durable are
+decided again after a crash.
 
 `storable` accepts only values that a journal stores exactly, before anything is decided and in every store alike. NaN,
 infinity, lone surrogates and unbounded nesting in the result of work fail the step. In input, answers and events they
@@ -18,8 +19,8 @@ are refused with the position of the value.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
-from typing import Any, Final
+from collections.abc import Coroutine, Sequence
+from typing import Any, Final, Protocol
 
 from msgspec.structs import replace
 
@@ -57,16 +58,31 @@ def behind_s(plan: Plan, state: ExecutionState) -> float | None:
     return BEHIND_S_MAX if mode == "async" else None if mode == "exit" else 0.0
 
 
+class RowOwner(Protocol):
+    """The driver whose rows are written. It is an argument of each call, since a reference would make it a cycle, which
+    Python frees late."""
+
+    @property
+    def journal(self) -> StoreJournal: ...
+
+    def committed(self, row: Row) -> None:
+        """Handle a row that has become durable. Called for each row, in order."""
+        ...
+
+    def on_refused_row(self, why: BaseException) -> None:
+        """Handle the error that prevents that a row becomes durable."""
+        ...
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do work in a task of its own."""
+        ...
+
+
 class Commits:
     """The commits of one driver."""
 
-    def __init__(
-        self, execution: ExecutionId, *, committed: Callable[[Row], None], lost: Callable[[BaseException], None]
-    ) -> None:
-        """`committed` is called for each row once it is durable, in order; `lost` with the error that prevents it."""
+    def __init__(self, execution: ExecutionId) -> None:
         self._execution = execution
-        self._committed = committed
-        self._lost = lost
         self.behind = 0
         """Rows that are decided and not durable yet; the state is ahead of the journal by these."""
         self._rows: list[Row] = []
@@ -92,48 +108,39 @@ class Commits:
         return self._failure is not None
 
     async def now(
-        self, ledger: StoreJournal, row: Row, summary: Summary | None, effects: Sequence[EffectRecord] = ()
+        self, owner: RowOwner, row: Row, summary: Summary | None, effects: Sequence[EffectRecord] = ()
     ) -> None:
         """Return when the row, all rows before it, and the answers of its effects are durable."""
         if self.behind:
             self.behind += 1
             self._add(row, summary, effects)
-            await self.flush(ledger)
+            await self.flush(owner)
             return
         self.behind, self._alone = 1, True
         try:
-            await ledger.append(self._execution, row, summary=summary, effects=effects)
+            await owner.journal.append(self._execution, row, summary=summary, effects=effects)
         except BaseException as why:
             self._failure = why
-            self._lost(why)
+            owner.on_refused_row(why)
             raise
         finally:
             self.behind -= 1
             self._alone = False
             if self._alone_over is not None and not self._alone_over.done():
                 self._alone_over.set_result(None)
-        self._committed(row)
+        owner.committed(row)
 
-    async def later(
-        self,
-        ledger: StoreJournal,
-        row: Row,
-        summary: Summary | None,
-        effects: Sequence[EffectRecord] = (),
-        *,
-        within_s: float | None,
-        spawn: Callable[[Coroutine[Any, Any, None]], None],
-    ) -> None:
+    async def later(self, owner: RowOwner, row: Row, summary: Summary | None, *, within_s: float | None) -> None:
         """Return at once while few rows are behind. `within_s`: None leaves them until a caller must wait."""
         self.behind += 1
-        self._add(row, summary, effects)
+        self._add(row, summary, ())
         if self.behind >= (EXIT_ROWS_MAX if within_s is None else BEHIND_ROWS_MAX):
-            await self.flush(ledger)
+            await self.flush(owner)
         elif within_s is not None and self._timer is None:
             loop = asyncio.get_running_loop()
-            self._timer = loop.call_later(within_s, lambda: spawn(self.flush(ledger)))
+            self._timer = loop.call_later(within_s, lambda: owner.spawn(self.flush(owner)))
 
-    async def flush(self, ledger: StoreJournal) -> None:
+    async def flush(self, owner: RowOwner) -> None:
         """Return when all rows decided before are durable. Raises the error that prevents it."""
         async with self._writing:
             if self._alone:
@@ -143,23 +150,23 @@ class Commits:
             if self._failure is not None:
                 self.behind -= len(rows)
             elif rows:  # The waiting caller may be cancelled; decided rows are written all the same.
-                await asyncio.shield(asyncio.ensure_future(self._write(ledger, rows, summary, effects)))
+                await asyncio.shield(asyncio.ensure_future(self._write(owner, rows, summary, effects)))
             if self._failure is not None:
                 raise self._failure
 
     async def _write(
-        self, ledger: StoreJournal, rows: list[Row], summary: Summary | None, effects: list[EffectRecord]
+        self, owner: RowOwner, rows: list[Row], summary: Summary | None, effects: list[EffectRecord]
     ) -> None:
         try:
-            await ledger.append(self._execution, *rows, summary=summary, effects=effects)
+            await owner.journal.append(self._execution, *rows, summary=summary, effects=effects)
         except BaseException as why:
             self._failure = why
-            self._lost(why)
+            owner.on_refused_row(why)
             return
         finally:
             self.behind -= len(rows)
         for row in rows:
-            self._committed(row)
+            owner.committed(row)
 
     def drop(self) -> None:
         """Discard pending rows; commit nothing more."""
@@ -172,21 +179,21 @@ class Commits:
             self._summary = summary
 
     def _take(self) -> tuple[list[Row], Summary | None, list[EffectRecord]]:
-        taken = self._rows, self._summary, self._effects
+        batch = self._rows, self._summary, self._effects
         self._rows, self._summary, self._effects = [], None, []
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        return taken
+        return batch
 
 
-def can_wait(state: ExecutionState, report: Report, asked: Sequence[Command]) -> bool:
+def can_wait(state: ExecutionState, report: Report, commands: Sequence[Command]) -> bool:
     """Return whether a row may be written later: not promised, not visible to others, and followed by work."""
     return (
         (type(report) is WorkDone or type(report) is WorkFailed)
         and state.counters.running_steps > 0
         and state.status == "running"
-        and all(type(command) in GOES_ON for command in asked)
+        and all(type(command) in GOES_ON for command in commands)
     )
 
 
@@ -223,14 +230,14 @@ def storable(report: Report) -> Report:
 def _measured(report: WorkDone) -> Report:
     """Return the report with the size of its result; a failure if the journal cannot store it."""
     result = report.result
-    said: list[Json] = [*report.messages] if report.text is None else [report.text, *report.messages]
+    messages: list[Json] = [*report.messages] if report.text is None else [report.text, *report.messages]
     try:
         if isinstance(result, CONTAINERS):
             report = replace(report, result_bytes=len(encode_json(result)))
         else:
             check_storable(result)
-        if said:
-            encode_json(said)
+        if messages:
+            encode_json(messages)
     except UnstorableValue as why:
         failure = failure_by(why)
         return WorkFailed(step=report.step, attempt=report.attempt, failure=failure, usage=report.usage)

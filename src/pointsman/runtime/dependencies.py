@@ -51,14 +51,14 @@ class Feed:
     def watch(self, watcher: Watcher) -> Callable[[], None]:
         """Register a watcher; the returned function removes it."""
         self._have([*self._watchers, watcher])
-        return lambda: self._have([one for one in self._watchers if one is not watcher])
+        return lambda: self._have([other for other in self._watchers if other is not watcher])
 
     def _have(self, watchers: list[Watcher]) -> None:
         self._watchers, self.watched = watchers, bool(watchers)
 
-    def show(self, seen: Committed | Delta) -> None:
+    def show(self, update: Committed | Delta) -> None:
         for watcher in self._watchers:
-            watcher(seen)
+            watcher(update)
 
 
 class ExecutorsFor(Protocol):
@@ -150,5 +150,5 @@ class SystemClock:
 
     async def sleep_until(self, at: float) -> None:
         """Sleep in short sections, because clocks are adjusted and machines suspend."""
-        while (left := at - time.time()) > 0:  # noqa: ASYNC110 - it waits for a time, not for an event
-            await asyncio.sleep(min(left, 60.0))
+        while (remaining_s := at - time.time()) > 0:  # noqa: ASYNC110 - it waits for a time, not for an event
+            await asyncio.sleep(min(remaining_s, 60.0))

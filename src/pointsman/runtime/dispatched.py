@@ -25,6 +25,8 @@ import logging
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from functools import partial
+from hashlib import blake2s
 from typing import Final, Protocol, TypeAlias
 from uuid import uuid4
 from weakref import WeakValueDictionary
@@ -32,14 +34,18 @@ from weakref import WeakValueDictionary
 from pointsman.engine.reports import Report
 from pointsman.errors import OperatorError, Outage, PointsmanError
 from pointsman.ports import Clock
+from pointsman.runtime.commits import DriverLost
 from pointsman.runtime.ownership import Claim, Mailbox, SharedOwnership
 from pointsman.runtime.workers import is_gone
-from pointsman.store.coordination import Claims, ListEntry, ReleasedClaim
+from pointsman.store.coordination import Claims, ListEntry, ReleasedClaim, RuntimeFacts, StepQueues
+from pointsman.store.errors import JournalMoved, RowUnreadable, StoreUnreachable
 from pointsman.values import ExecutionId, Seconds
 
 LOG: Final = logging.getLogger("pointsman.runtime")
 ELSEWHERE_S: Final = Seconds(10.0)
 """When the engine asks again for an execution that another live runtime owns."""
+LOST_AGAIN_S: Final = Seconds(1.0)
+"""When the engine asks again for an execution that this runtime lost while it opened it."""
 REFUSED_S: Final = Seconds(60.0)
 """When the engine asks again for an execution that cannot be opened, such as one whose definition is missing."""
 WOKEN_S: Final = 10.0
@@ -66,8 +72,11 @@ class BadRuntimeAddress(OperatorError):
 class Placement(Protocol):
     """An engine that dispatches executions to workers."""
 
-    async def wake(self, execution: ExecutionId, due: float) -> None:
+    async def wake(self, execution: ExecutionId, due: float, share: str) -> None:
         """Let a worker drive an execution at `due` (unix seconds), or at once if that is past. Idempotent.
+
+        `share`: executions with the same one come from one starter and workflow. If workers are scarce, each share gets
+        an equal part of them, where the engine can do that.
 
         Raises `EngineUnreachable`.
         """
@@ -120,6 +129,11 @@ class DispatchedRuntime(Protocol):
         ...
 
 
+def share_of(starter_and_workflow: str) -> str:
+    """Return the share of an execution as the engine sees it: it shows no name."""
+    return blake2s(starter_and_workflow.encode(), digest_size=8).hexdigest()
+
+
 class ReportLock(asyncio.Lock):
     """Held while reports about one execution are decided under a short claim."""
 
@@ -128,13 +142,14 @@ class DispatchedOwnership:
     """Claims as in `SharedOwnership`, taken for what the engine dispatches to this process."""
 
     def __init__(self, claims: Claims, name: str, placement: Placement, runtime: DispatchedRuntime) -> None:
+        self._claims = claims
         self._runtime = runtime
         self._placement = placement
         self._shared = SharedOwnership(
             claims,
             name,
             decide=runtime.decide,
-            lost=self._on_lost,
+            on_loss=self._on_lost,
             look=runtime.release_idle,
             is_gone=is_gone,
             released=self._on_released,
@@ -142,6 +157,8 @@ class DispatchedOwnership:
         self._driven: set[ExecutionId] = set()
         self._dispatched: dict[ExecutionId, asyncio.Future[float | None]] = {}
         """Executions that the engine has dispatched here, until their release; the result: when to drive them again."""
+        self._calls: dict[ExecutionId, asyncio.Task[float | None]] = {}
+        """The work on dispatched executions, which calls of `drive` wait for."""
         self._reports: WeakValueDictionary[ExecutionId, ReportLock] = WeakValueDictionary()
         self._wakes: dict[ExecutionId, float] = {}
         """Wake-ups that the engine has not received yet."""
@@ -151,10 +168,25 @@ class DispatchedOwnership:
         """When the leader woke executions last, in the order of time."""
         self._is_away = False
         """Whether the last wake-up failed, so that an outage of the engine is logged once."""
+        self._is_outdated = False
+        """Whether this release could not read an execution, which is logged once."""
 
     @property
     def mailbox(self) -> Mailbox | None:
         return self
+
+    @property
+    def steps(self) -> StepQueues | None:
+        return self._shared.steps
+
+    async def announce(self, facts: RuntimeFacts) -> None:
+        await self._shared.announce(facts)
+
+    async def report(self, execution: ExecutionId, report: Report) -> int:
+        return await self._shared.report(execution, report, unowned=self._wake_now)
+
+    def _wake_now(self, execution: ExecutionId) -> None:
+        self._send_wake(execution, self._runtime.clock.now())
 
     async def claim(
         self, execution: ExecutionId, *, begins: bool = False, under: ExecutionId | None = None
@@ -189,7 +221,7 @@ class DispatchedOwnership:
     async def send(self, execution: ExecutionId, report: Report, key: str) -> int:
         no = await self._shared.send(execution, report, key)
         if self._shared.held(execution) is None:
-            self._send_wake(execution, self._runtime.clock.now())
+            self._wake_now(execution)
         return no
 
     async def resume(self, execution: ExecutionId) -> bool:
@@ -200,7 +232,7 @@ class DispatchedOwnership:
         self._woken[execution] = now
         while now - self._woken[oldest := next(iter(self._woken))] >= WOKEN_S:
             del self._woken[oldest]
-        self._send_wake(execution, self._runtime.clock.now())
+        self._wake_now(execution)
         return False
 
     async def granted(self) -> list[ExecutionId]:
@@ -216,32 +248,58 @@ class DispatchedOwnership:
     async def confirmed(self) -> None:
         await self._shared.confirmed()
 
+    @property
+    def unsent(self) -> int:
+        """Number of wake-ups that the engine has not received yet."""
+        return len(self._wakes)
+
     async def drive(self, execution: ExecutionId, take_up: Callable[[ExecutionId], Awaitable[object]]) -> float | None:
         """Drive an execution until it has ended or only waits; return when to drive it again (unix seconds), or None.
 
-        `take_up` opens it. Raises an `Outage` if the store cannot be used: call it again later. Cancelling the call
-        does not stop the execution, which this process owns until it rests.
+        `take_up` opens it. Raises an `Outage` if the store cannot be used, and `RowUnreadable` if this release is too
+        old for the execution: call it again later, here or elsewhere. Neither cancelling the call nor an outage stops
+        the execution, which this process owns until it rests.
         """
-        known = self._dispatched.get(execution)
-        if known is None:
-            known = self._dispatched[execution] = asyncio.get_running_loop().create_future()
-            try:
-                async with self._reports.setdefault(execution, ReportLock()):
-                    await take_up(execution)
-                if execution not in self._driven and not known.done():
-                    return self._runtime.clock.now() + ELSEWHERE_S
-                await self._shared.read_mail(execution)
-                await self._runtime.rested(execution)
-            except Outage:
-                raise
-            except PointsmanError as why:
-                LOG.warning("%s cannot be driven: [%s] %s", execution, why.code, why)
-                return None if why.code == "unknown-execution" else self._runtime.clock.now() + REFUSED_S
-            finally:
-                self._drop(execution)
-        due = await asyncio.shield(known)
+        work = self._calls.get(execution)
+        if work is None and not self._shared.in_doubt:
+            work = self._calls[execution] = asyncio.get_running_loop().create_task(self._drive(execution, take_up))
+            work.add_done_callback(partial(self._call_ended, execution))
+        while work is not None and (left_s := self._shared.lease_s) > 0:
+            await asyncio.wait({work}, timeout=left_s)
+            if work.done():
+                return work.result()
+        raise StoreUnreachable("this worker has lost its store: other workers may claim what it owns")
+
+    def _call_ended(self, execution: ExecutionId, work: asyncio.Task[float | None]) -> None:
+        del self._calls[execution]
+        if not work.cancelled():
+            work.exception()  # The caller may have left.
+
+    async def _drive(self, execution: ExecutionId, take_up: Callable[[ExecutionId], Awaitable[object]]) -> float | None:
+        known = self._dispatched[execution] = asyncio.get_running_loop().create_future()
+        try:
+            async with self._reports.setdefault(execution, ReportLock()):
+                await take_up(execution)
+            if execution not in self._driven and not known.done():
+                return self._runtime.clock.now() + ELSEWHERE_S
+            await self._shared.read_mail(execution)
+            await self._runtime.rested(execution)
+        except Outage:
+            raise
+        except RowUnreadable as why:  # A newer release wrote it: one of its workers can drive it.
+            if not self._is_outdated:
+                LOG.warning("%s and others like it are left to other workers: [%s] %s", execution, why.code, why)
+            self._is_outdated = True
+            raise
+        except (JournalMoved, DriverLost):  # Another runtime drives it, or this one stops.
+            return self._runtime.clock.now() + LOST_AGAIN_S
+        except PointsmanError as why:
+            LOG.warning("%s cannot be driven: [%s] %s", execution, why.code, why)
+            return None if why.code == "unknown-execution" else self._runtime.clock.now() + REFUSED_S
+        finally:
+            self._drop(execution)
         await self._shared.give_back()
-        return due
+        return await known
 
     def _drop(self, execution: ExecutionId) -> None:
         """End a dispatch. An execution that could not be opened is given up."""
@@ -290,21 +348,24 @@ class DispatchedOwnership:
         limit = asyncio.Semaphore(AT_ONCE)
         failed: list[PointsmanError] = []
 
-        async def one(execution: ExecutionId, due: float) -> None:
+        async def one(execution: ExecutionId, due: float, share: str) -> None:
             async with limit:
                 try:
-                    await self._placement.wake(execution, due)
+                    await self._placement.wake(execution, due, share)
                 except PointsmanError as why:
                     failed.append(why)
                     self._wakes[execution] = min(due, self._wakes.get(execution, due))
 
         try:
             await self._shared.give_back()
+            shares = await self._claims.shares([*wakes])
         except PointsmanError as why:
             failed.append(why)
             self._wakes = {**wakes, **self._wakes}
         else:
-            await asyncio.gather(*(one(execution, due) for execution, due in wakes.items()))
+            await asyncio.gather(
+                *(one(execution, due, share_of(shares.get(execution, ""))) for execution, due in wakes.items())
+            )
         if failed and not self._is_away:
             LOG.warning("%d wake-ups wait for the engine: [%s] %s", len(self._wakes), failed[0].code, failed[0])
         self._is_away = bool(failed)
@@ -314,8 +375,10 @@ class DispatchedOwnership:
             async with asyncio.timeout(CLOSED_S):
                 await self._shared.give_back()
                 await self._send_all()
-        if self._sender is not None:
-            self._sender.cancel()
-            await asyncio.wait({self._sender})
+        tasks = [*self._calls.values(), *([self._sender] if self._sender is not None else [])]
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
         await self._shared.close()
         await self._placement.close()

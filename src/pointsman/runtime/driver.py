@@ -26,6 +26,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Final, TypeAlias, TypeVar
+from weakref import WeakMethod
 
 from pointsman.engine import commands
 from pointsman.engine.actions import WorkAction
@@ -64,8 +65,8 @@ from pointsman.runtime.passivation import Passivation
 from pointsman.store.errors import JournalMoved
 from pointsman.values import ExecutionId
 
-OnTimer: TypeAlias = Callable[[str], None]
-"""Called with the name of a fired timer. Starts the consequences and does not block."""
+OnTimer: TypeAlias = "WeakMethod[Callable[[str], None]]"
+"""Called with the name of a fired timer. Starts the consequences and does not block. Weak, as the driver has them."""
 
 
 class Timers:
@@ -121,7 +122,8 @@ class Timers:
             heapq.heappop(self._heap)
             if self._at.get(name) == at:
                 del self._at[name]
-                self._ring(name)
+                if (ring := self._ring()) is not None:
+                    ring(name)
         self._sleeper = None
 
 
@@ -132,6 +134,9 @@ GOES_ON_IN_THE_MIDDLE: Final = frozenset({ResumeRequested, RetryRequested, GateA
 """Reports after which attempts may continue that had started before."""
 ABSENT: Final = "absent"
 """Option of an execution: what the process that started it lacked, as in `Failure.needs`."""
+WorkReport: TypeAlias = WorkDone | WorkFailed | ToolCallsProposed | WorkerMissing
+QUEUE: Final = "queue"
+"""Kind of the need for a worker of a queue, as in `Failure.needs`."""
 PART_S: Final = 0.02
 """Time after which a decision or a replay yields to the event loop, in seconds."""
 IN_A_ROW_MAX: Final = 64
@@ -149,9 +154,8 @@ class Driver:
         self.execution = execution
         self.plan = plan
         self.state = state
-        self.world = world
-        self.journal = world.journal
-        self.timers = Timers(world.clock, self._on_timer)
+        self.world, self.journal = world, world.journal
+        self.timers = Timers(world.clock, WeakMethod(self._on_timer))
         self.ringing: set[str] = set()
         """Timers that have fired and whose consequences are not decided yet."""
         self.offering = 0
@@ -160,8 +164,7 @@ class Driver:
         self.worker_tasks: dict[Step, asyncio.Task[Any] | Execute] = {}
         """The task of each running step; before its first turn, the command it will perform."""
         self.ready: deque[Execute] = deque()
-        self.busy = 0
-        self.in_a_row = 0
+        self.busy = self.in_a_row = 0
         self.stopped: set[asyncio.Task[Any]] = set()
         """Worker tasks of cancelled attempts, which may take time to wind down."""
         self.cache_keys: dict[Step, attempts.CacheKey] = {}
@@ -169,7 +172,7 @@ class Driver:
         self.failure: BaseException | None = None
         self.successor: Driver | None = None
         """The next driver of the same execution in this process, created after this one was lost or passivated."""
-        self.commits = Commits(execution, committed=self._committed, lost=self._on_refused_row)
+        self.commits = Commits(execution)
         self.passivation = Passivation(state, world.worker, counts_tool_calls=bool(plan.limits.budgets))
         self.behind_s = behind_s(plan, state)
         self._asked_early = False
@@ -178,7 +181,9 @@ class Driver:
         self._deciding: asyncio.Event | None = None
         """Set when the decision is finished that is being made in parts; None: no such decision."""
         self.tasks: set[asyncio.Task[Any]] = set()
-        self.told: list[str] = []
+        self.placed: dict[Step, int] = {}
+        """Attempts of steps that were put into queues here."""
+        self.confirmed_orders: list[str] = []
         """Delivered messages whose delivery is not in the journal yet."""
         self.performs = True
         """Whether commands are carried out here. False: another runtime does so, after it has claimed the execution."""
@@ -199,8 +204,8 @@ class Driver:
         The decision is made at once. The caller continues before any consequence starts, so that it can read the state
         or subscribe in time.
         """
-        events, asked = await self._settle(report, performs=True)
-        self._perform(asked)
+        events, commands = await self._settle(report, performs=True)
+        self._perform(commands)
         return events
 
     async def leave(self, report: Report) -> None:
@@ -287,18 +292,19 @@ class Driver:
     ) -> Settled:
         """Commit a decision. `before`: the status before it."""
         state = self.state
-        events, asked = tuple(ctx.events), tuple(ctx.commands)
+        events, commands = tuple(ctx.events), tuple(ctx.commands)
+        del ctx  # Many executions may wait for the disk at a time: Python's collector searches all that they hold.
         if not events:
             return (), ()
         row = Row(state.seq, state.at, events, cause_of(report, events))
         effects = () if attempt is None else attempt.take_unrecorded()
         summary = self.passivation.changed(self.execution, state, events)
-        if self.behind_s != 0.0 and can_wait(state, report, asked):
-            await self.commits.later(self.journal, row, summary, effects, within_s=self.behind_s, spawn=self.spawn)
+        if self.behind_s != 0.0 and not effects and can_wait(state, report, commands):
+            await self.commits.later(self, row, summary, within_s=self.behind_s)
             if self.usage_meter.on_usage is not None:
                 self.usage_meter.notify()
-            return events, asked
-        await self.commits.now(self.journal, row, summary, effects)
+            return events, commands
+        await self.commits.now(self, row, summary, effects)
         if state.status in ENDED:
             if before not in ENDED:
                 await self.world.turn_ended(state)
@@ -311,7 +317,7 @@ class Driver:
             if self.state.steps_without_worker and type(report) is not WorkerOffered:
                 self.offer()
         self._after_commit(changed=summary is not None or type(report) is DeliveryConfirmed)
-        return events, asked
+        return events, commands
 
     def _after_commit(self, *, changed: bool) -> None:
         if self.usage_meter.on_usage is not None:
@@ -319,7 +325,7 @@ class Driver:
         if changed or (self._asked_early and not self.committing):
             self.notify()
 
-    def _committed(self, row: Row) -> None:
+    def committed(self, row: Row) -> None:
         if self.world.feed.watched:
             self.world.feed.show(Committed(self.execution, row, self.state))
         if self._asked_early and not self.committing and not self.state.ended:
@@ -331,7 +337,7 @@ class Driver:
         self.world.failed(self.execution, why)
         self.notify()
 
-    def _on_refused_row(self, why: BaseException) -> None:
+    def on_refused_row(self, why: BaseException) -> None:
         """Handle a refused row: stop all work for the execution and notify waiters."""
         self.timers.stop()
         self.commits.drop()
@@ -346,14 +352,14 @@ class Driver:
         """Handle a journal that ends with row `last`: if it is foreign, another process drives the execution."""
         durable = self.state.seq - self.committing
         if self.failure is None and last > (self.state.seq if self.commits.writing else durable):
-            self._on_refused_row(
+            self.on_refused_row(
                 JournalMoved(f"execution {self.execution!r} is at row {last}, written by another process")
             )
 
     def on_lost_claim(self) -> None:
         """Handle the loss of the execution to another runtime, which drives it now."""
         if self.failure is None:
-            self._on_refused_row(JournalMoved(f"execution {self.execution!r} has another owner"))
+            self.on_refused_row(JournalMoved(f"execution {self.execution!r} has another owner"))
 
     @property
     def committing(self) -> int:
@@ -377,8 +383,10 @@ class Driver:
         self.recovered = True
         under_way = {*self.worker_tasks, *(command.step for command in self.ready)}
         self.again = {*self.state.steps}
-        asked = outstanding(self.plan, self.state)
-        self._perform([one for one in asked if type(one) is not Execute or one.step not in under_way])
+        commands = outstanding(self.plan, self.state)
+        self._perform(
+            [command for command in commands if type(command) is not Execute or command.step not in under_way]
+        )
         self.offer()
 
     # Steps that wait for a worker
@@ -388,7 +396,7 @@ class Driver:
 
         A part that the process that started the execution lacked as well is a failure.
         """
-        absent = self.state.setup.options.get(ABSENT)
+        absent = self.state.setup.options.get(ABSENT) if self.performs else None
         return bool(failure.needs) and not (self.begun_here or (isinstance(absent, list) and failure.needs in absent))
 
     def offer(self) -> None:
@@ -396,7 +404,9 @@ class Driver:
         for step in self.state.steps_without_worker if self.performs else ():
             at = self.state.steps[step]
             self.offering += 1
-            self.spawn(self._offer(WorkerOffered(step=step, attempt=at.attempt), at.needs))
+            queue = self._queue_of(step)
+            report = WorkerOffered(step=step, attempt=at.attempt)
+            self.spawn(self._place_again(report, queue) if queue else self._offer(report, at.needs))
 
     async def _offer(self, report: WorkerOffered, needs: str) -> None:
         try:
@@ -406,16 +416,65 @@ class Driver:
             self.offering -= 1
             self.notify()
 
+    # Steps that workers of a queue perform
+
+    def _queue_of(self, step: Step) -> str:
+        """Return the queue whose workers perform a step; empty: it is performed here."""
+        return self.plan.queues.get(step.node, "") if self.world.ownership.steps is not None else ""
+
+    async def _place(self, step: Step, attempt: int, queue: str) -> None:
+        """Put an attempt into its queue. Without a worker of the queue, the step waits for one."""
+        queues = self.world.ownership.steps
+        assert queues is not None
+        await self.commits.flush(self)  # The worker reads the journal.
+        self.placed[step] = attempt
+        if not await queues.place(self.execution, str(step), attempt, queue):
+            await self.wait_for_queue(step, attempt, queue)
+
+    async def _place_again(self, offer: WorkerOffered, queue: str) -> None:
+        """Let the workers of a queue look again at a step that waits for one of them."""
+        queues = self.world.ownership.steps
+        assert queues is not None
+        try:
+            self.placed[offer.step] = offer.attempt
+            await queues.place(self.execution, str(offer.step), offer.attempt, queue)
+        finally:
+            self.offering -= 1
+            self.notify()
+
+    async def wait_for_queue(self, step: Step, attempt: int, queue: str) -> None:
+        """Let a placed step wait, because no live worker serves its queue. No effect if it does not run any more."""
+        at = self.state.steps.get(step)
+        if at is not None and at.is_running and at.attempt == attempt:
+            await self.deliver(WorkerMissing(step=step, attempt=attempt, failure=queue_unserved(queue)))
+
+    async def perform(self, command: Execute) -> WorkReport | None:
+        """Perform an attempt for the owner of the execution, which decides the report. None: it was stopped."""
+        task = asyncio.current_task()
+        assert task is not None
+        self.again.add(command.step)
+        self.performs = False  # Neither commands nor decisions: a worker of the queue has what its own process lacks.
+        attempt = self._new_attempt(command)
+        try:
+            report = await self._attempt(attempt, command, task)
+        finally:
+            await attempt.flush()
+        if type(report) is WorkFailed and self.leaves(report.failure):
+            return WorkerMissing(step=report.step, attempt=report.attempt, failure=report.failure)
+        return report
+
     # Commands
 
-    def _perform(self, asked: Sequence[Command], *, left: int = 0) -> None:
-        """Perform commands; leave `left` pieces of ready work to the calling worker task."""
-        for command in asked if self.performs else ():
-            if type(command) is Execute:
-                self.ready.append(command)
-            else:
+    def _perform(self, commands: Sequence[Command], *, remaining: int = 0) -> None:
+        """Perform commands; leave `remaining` pieces of ready work to the calling worker task."""
+        for command in commands if self.performs else ():
+            if type(command) is not Execute:
                 self._other(command)
-        while len(self.ready) > left and self.busy + left < self.plan.limits.parallel:
+            elif self.plan.queues and (queue := self._queue_of(command.step)):
+                self.spawn(self._place(command.step, command.attempt, queue))
+            else:
+                self.ready.append(command)
+        while len(self.ready) > remaining and self.busy + remaining < self.plan.limits.parallel:
             self._open_lane()
         if self.state.ended:
             self.timers.stop()
@@ -449,11 +508,11 @@ class Driver:
         repeated.
         """
         await self.world.tell(self.execution, order)
-        self.told.append(order.order)
+        self.confirmed_orders.append(order.order)
 
     async def _confirm(self) -> None:
-        told, self.told = self.told, []
-        await self.deliver(DeliveryConfirmed(orders=tuple(told)))
+        orders, self.confirmed_orders = self.confirmed_orders, []
+        await self.deliver(DeliveryConfirmed(orders=tuple(orders)))
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> None:
         self._task(work)
@@ -469,7 +528,7 @@ class Driver:
         if not task.cancelled() and (why := task.exception()) is not None and self.failure is None:
             self.fail(why)
             return
-        if self.told and not self.busy and self.failure is None:
+        if self.confirmed_orders and not self.busy and self.failure is None:
             self.spawn(self._confirm())
         if self.state.is_halted and not self.busy:
             self.notify()  # Waiters for a halt read the status while this task still ran.
@@ -488,19 +547,19 @@ class Driver:
                 if type(report) is WorkFailed and self.leaves(report.failure):
                     report = WorkerMissing(step=report.step, attempt=report.attempt, failure=report.failure)
                 if report is not None:
-                    decided, asked = await self._settle(report, attempt)
+                    decided, commands = await self._settle(report, attempt)
                     if (
                         self.cache_keys
                         and (place := self.cache_keys.pop(report.step, None))
                         and type(report) is WorkDone
                     ):
                         await attempts.cache_result(report, decided, place, self.world.memory)
-                    if len(asked) == 1 and type(asked[0]) is Execute and not self.ready:
-                        command = asked[0]
+                    if len(commands) == 1 and type(commands[0]) is Execute and not self.ready and not self.plan.queues:
+                        command = commands[0]
                         attempt = self._new_attempt(command)
                         continue
                     self.busy -= 1
-                    self._perform(asked, left=1)
+                    self._perform(commands, remaining=1)
                 else:
                     self.busy -= 1
                 if attempt.has_unrecorded:  # stopped, or its report came too late: no row was decided
@@ -524,7 +583,6 @@ class Driver:
             uses=self.uses,
             leaves=self.leaves,
             revision=revision_of(self.state),
-            in_step=self.behind_s == 0.0,
         )
 
     async def _attempt(
@@ -541,8 +599,8 @@ class Driver:
             if does.cache != "off":
                 place = attempts.cache_key_of(self.state, command, does, self.world.executors)
             if place is not None:
-                if (known := await attempts.cached_result(command, place, self.world.memory)) is not None:
-                    return known
+                if (cached := await attempts.cached_result(command, place, self.world.memory)) is not None:
+                    return cached
                 self.cache_keys[step] = place
             if command.verdicts or (self.again and step in self.again) or (self.recovered and self.behind_s != 0.0):
                 self.again.discard(step)
@@ -558,7 +616,7 @@ class Driver:
         except asyncio.CancelledError:
             return self._cancelled(command, task, attempt.last_failure)
         except Outage as why:
-            self._on_refused_row(why)
+            self.on_refused_row(why)
             raise
         except PointsmanError as why:
             failure = failure_by(why)
@@ -600,6 +658,10 @@ class Driver:
         )
 
     def _stop(self, step: Step) -> None:
+        queues = self.world.ownership.steps
+        if queues is not None and self.placed.pop(step, None) is not None:
+            self.spawn(queues.withdraw(self.execution, str(step)))
+            return
         lane = self.worker_tasks.pop(step, None)
         if lane is None:
             self.ready = deque(command for command in self.ready if command.step != step)
@@ -667,7 +729,7 @@ class Driver:
         if driven and not self.commits.lost:
             for attempt in self.unrecorded:
                 await attempt.flush()
-            await self.commits.flush(self.journal)
+            await self.commits.flush(self)
 
 
 async def _nothing() -> Settled:
@@ -683,8 +745,8 @@ async def in_turns(work: Parts[T]) -> T:
             next(work)
             while time.perf_counter() < until:
                 next(work)
-        except StopIteration as done:
-            return done.value
+        except StopIteration as finished:
+            return finished.value
         await asyncio.sleep(0)
 
 
@@ -695,6 +757,16 @@ def _part(ctx: DecisionContext) -> bool:
         if time.perf_counter() >= until:
             return False
     return True
+
+
+def queue_unserved(queue: str) -> Failure:
+    """Return why a placed step waits."""
+    return Failure(
+        code="queue-unserved",
+        message=f"no worker of the queue {queue!r} runs",
+        hint=f"Start one: pointsman worker --queue {queue}",
+        needs=f"{QUEUE}:{queue}",
+    )
 
 
 def revision_of(state: ExecutionState) -> str:

@@ -31,7 +31,7 @@ LOOK_S = 1.0
 class Followed(Protocol):
     """Calls back soon after an execution got rows, until the returned function is called."""
 
-    def follow(self, execution: ExecutionId, told: Listener) -> Callable[[], None]: ...
+    def follow(self, execution: ExecutionId, listener: Listener) -> Callable[[], None]: ...
 
 
 class Follower(Driver):

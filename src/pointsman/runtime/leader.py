@@ -76,7 +76,7 @@ class Leader:
     ) -> None:
         self._runtime = runtime
         self._take_up = take_up
-        self._chores = chores
+        self._jobs = chores
         self._tell = tell
         self._put_off: dict[ExecutionId, float] = {}
         """Executions that could not be resumed, and when to retry."""
@@ -121,7 +121,7 @@ class Leader:
         due = await self._list(ExecutionQuery(due=Instant(now), limit=PAGE))
         await self._open([*(summary.execution for summary in due), *await self._runtime.ownership.granted()])
         again = now + LOOKS_S
-        for chore in self._chores:
+        for chore in self._jobs:
             at = await self._do(chore, now)
             again = again if at is None else min(again, max(at, now))
         if now - self._swept_at >= SWEEPS_S:
@@ -151,7 +151,9 @@ class Leader:
         """Drop the drivers of executions that only wait, together with their parents and children."""
         runtime = self._runtime
         horizon = runtime.clock.now() + NEAR_S
-        for driver in [one for one in runtime.drivers.values() if one.failure is not None and not one.is_waited_for]:
+        for driver in [
+            driver for driver in runtime.drivers.values() if driver.failure is not None and not driver.is_waited_for
+        ]:
             runtime.drivers.pop(driver.execution, None)
             released = isinstance(driver.failure, Outage) and runtime.store.claims is not None  # It wakes at once.
             if not released and not isinstance(driver.failure, JournalMoved):
@@ -163,7 +165,9 @@ class Leader:
         """Resume executions. Raises an `Outage` if the store is unavailable, after resuming the others."""
         now = self._runtime.clock.now()
         drives = self._runtime.drives
-        waiting = [one for one in executions if not drives(one) and self._put_off.get(one, 0.0) <= now]
+        waiting = [
+            execution for execution in executions if not drives(execution) and self._put_off.get(execution, 0.0) <= now
+        ]
         limit = asyncio.Semaphore(AT_ONCE)
         outages: list[Outage] = []
 
@@ -189,7 +193,7 @@ class Leader:
 
     async def _sweep(self, now: float) -> None:
         """Resume executions that no process drives."""
-        seen, self._seen = self._seen, {}
+        previous, self._seen = self._seen, {}
         abandoned: list[ExecutionId] = []
         before: tuple[float, ExecutionId] | None = None
         while page := await self._list(ExecutionQuery(statuses=RUNNING, before=before, limit=PAGE)):
@@ -199,7 +203,7 @@ class Leader:
                 if self._runtime.drives(name):
                     continue
                 last = await self._runtime.journal.last(name)
-                known, since = seen.get(name, (last, now))
+                known, since = previous.get(name, (last, now))
                 if known == last and now - since >= ABANDONED_S:
                     abandoned.append(name)
                 else:

@@ -48,9 +48,10 @@ from pointsman.runtime.children import ChildExecutions, child_id, children_of, r
 from pointsman.runtime.commits import DriverLost, storable
 from pointsman.runtime.dependencies import ExecutorsFor, Feed, Plans
 from pointsman.runtime.dispatched import DispatchedOwnership, Placement
-from pointsman.runtime.driver import Driver, in_turns
+from pointsman.runtime.driver import QUEUE, Driver, in_turns
 from pointsman.runtime.follower import Follower
 from pointsman.runtime.ownership import LocalOwnership, Ownership, SharedOwnership
+from pointsman.runtime.summary import without_nul
 from pointsman.runtime.workers import ForeignWriters, close_worker, is_gone, open_worker
 from pointsman.store.api import EffectStore, Store, StoreJournal
 from pointsman.store.coordination import ListEntry, next_row_decides
@@ -72,6 +73,10 @@ RESTS_S_MIN: Final = 0.02
 RESTS_S_MAX: Final = 1.0
 """How often a worker checks whether an execution only waits that does no work itself."""
 OFFER_AGAIN_S: Final = Seconds(60.0)
+PLACE_AGAIN_S: Final = Seconds(600.0)
+"""When steps that wait for a worker of a queue are placed again. Workers find them before, in the queue."""
+UNSERVED_S: Final = Seconds(3.0)
+"""How often it is checked whether the queues of placed steps have workers."""
 
 
 class UnknownExecution(CallerError):
@@ -107,6 +112,13 @@ class DriverOpening:
         self.wanted = 0
 
 
+def again_s(driver: Driver) -> Seconds:
+    """Return when the steps of an execution that wait for workers are offered again."""
+    state = driver.state
+    is_queued = all(state.steps[step].needs.startswith(f"{QUEUE}:") for step in state.steps_without_worker)
+    return PLACE_AGAIN_S if is_queued else OFFER_AGAIN_S
+
+
 def folded(execution: str, rows: Iterable[Row]) -> ExecutionState:
     """Return the state folded from rows."""
     state = ExecutionState(execution)
@@ -128,7 +140,7 @@ class LocalRuntime:
         clock: Clock,
         feed: Feed,
         *,
-        ended: OnEnded | None = None,
+        on_ended: OnEnded | None = None,
         emitted: EventSink | None = None,
         placement: Placement | None = None,
     ) -> None:
@@ -140,12 +152,14 @@ class LocalRuntime:
         self.executors = executors
         self.clock = clock
         self.feed = feed
-        self._ended = ended
+        self._ended = on_ended
         self._emitted = emitted
         self.audience_of: Callable[[ExecutionId], Awaitable[IsWaitingFor]] | None = None
         """Finds the executions that may receive an emitted event; absent: all."""
         self.can_go_on: Callable[[Plan, ExecutionState], Awaitable[None]] | None = None
         """Raises if an execution that would continue needs a model that cannot be called; absent: never."""
+        self.on_taken_up: Callable[[float], None] | None = None
+        """Receives how long an execution had waited, in seconds, when this process continues it."""
         self.drivers: dict[ExecutionId, Driver] = {}
         self._last_drivers: WeakValueDictionary[ExecutionId, Driver] = WeakValueDictionary()
         """The newest driver of each execution while it is referenced: callers may hold an older one."""
@@ -165,6 +179,7 @@ class LocalRuntime:
         self.stands_by = False
         """Whether this process becomes the leader when no other one is: it releases what only waits."""
         self._making: dict[ExecutionId, DriverOpening] = {}
+        self._looked_for_workers = 0.0
 
     def _open_ownership(self, placement: Placement | None) -> Ownership:
         if self.store.claims is None:
@@ -175,7 +190,7 @@ class LocalRuntime:
             self.store.claims,
             self.worker,
             decide=self.decide,
-            lost=self.lost,
+            on_loss=self.lost,
             look=self.release_idle,
             is_gone=is_gone,
         )
@@ -215,9 +230,9 @@ class LocalRuntime:
             await asyncio.gather(*(self.journal.append(execution, row) for row in rows[first : first + COPIED_AT_ONCE]))
         driver = self._drive(Driver(execution, plan, folded(execution, rows), self))
         driver.passivation.unlisted()
-        begun = await self._begun(driver, report)
-        begun.offer()
-        return begun
+        driver_report = await self._begun(driver, report)
+        driver_report.offer()
+        return driver_report
 
     async def _begun(self, driver: Driver, report: Report) -> Driver:
         """Return the driver when its first row is durable."""
@@ -245,52 +260,64 @@ class LocalRuntime:
             return await self.opened(execution, recover=recover)
 
     async def opened(self, execution: ExecutionId, *, recover: bool, under: ExecutionId | None = None) -> Driver:
-        found = self.drivers.get(execution)
-        if found is None or found.failure is not None:
+        driver = self.drivers.get(execution)
+        if driver is None or driver.failure is not None:
             if await self.ownership.claim(execution, under=under) is None:
                 return await self._followed(execution)
             self.followers.pop(execution, None)
-            found = self._drive(await self._made(execution))
-            self._succeed(found)
+            try:
+                made = await self._made(execution)
+            except BaseException:
+                self._release(execution)  # Another process may be able to open it, such as one of a newer release.
+                raise
+            driver = self._drive(made)
+            self._succeed(driver)
             self._reached.add(execution)
-        if recover and found.performs and execution in self._reached:
+        if recover and driver.performs and execution in self._reached:
             self._reached.discard(execution)
+            delay_s = driver.passivation.delay_s(driver.state, self.clock.now())
+            if self.on_taken_up is not None and delay_s is not None:
+                self.on_taken_up(delay_s)
             if (
-                found.state.counters.running_steps and found.state.status == "running"
+                driver.state.counters.running_steps and driver.state.status == "running"
             ):  # it continues here although no row records that yet
-                await self.store.executions.put(found.passivation.summary(execution, found.state), seq=found.state.seq)
-            found.recover()
-        return found
+                await self.store.executions.put(
+                    driver.passivation.summary(execution, driver.state), seq=driver.state.seq
+                )
+            driver.recover()
+        return driver
 
-    def _succeed(self, found: Driver) -> None:
+    def _succeed(self, driver: Driver) -> None:
         """Let the handles of former drivers of the execution use this one."""
-        former = self._last_drivers.get(found.execution)
-        if former is not None and former is not found:
-            former.successor, found.successor = found, None
+        former = self._last_drivers.get(driver.execution)
+        if former is not None and former is not driver:
+            former.successor, driver.successor = driver, None
             former.notify()
-        self._last_drivers[found.execution] = found
+        self._last_drivers[driver.execution] = driver
 
     async def _followed(self, execution: ExecutionId) -> Follower:
         """Return the follower of an execution that another runtime owns, with its present state."""
-        found = self.followers.get(execution)
-        if found is None:
+        follower = self.followers.get(execution)
+        if follower is None:
             state = await self.load(execution)
-            found = self._follow(execution, await self.plans.pinned(state.setup.definition, state.setup.options), state)
+            follower = self._follow(
+                execution, await self.plans.pinned(state.setup.definition, state.setup.options), state
+            )
         else:
-            await found.catch_up()
-        await self._follow_below(found)  # Its owner may have begun a sub-workflow since its last row.
-        return found
+            await follower.catch_up()
+        await self._follow_below(follower)  # Its owner may have begun a sub-workflow since its last row.
+        return follower
 
     def _follow(self, execution: ExecutionId, plan: Plan, state: ExecutionState) -> Follower:
         mailbox = self.ownership.mailbox
         if mailbox is None:
             raise EngineBug(f"execution {execution!r} has another owner, but this runtime cannot send it reports")
-        found = self.followers[execution] = Follower(
+        follower = self.followers[execution] = Follower(
             execution, plan, state, self, mailbox=mailbox, store=self.store, changed=self._on_rows, take_over=self.open
         )
         self.drivers.pop(execution, None)
-        self._succeed(found)
-        return found
+        self._succeed(follower)
+        return follower
 
     async def _follow_below(self, follower: Follower) -> None:
         """Read the sub-workflows that a followed execution waits for."""
@@ -303,7 +330,7 @@ class LocalRuntime:
         follower.below = below
 
     async def _on_rows(self, follower: Follower) -> None:
-        """Notify those that wait for the family of an execution that another runtime drives."""
+        """Notify those that wait for the lineage of an execution that another runtime drives."""
         await self._follow_below(follower)
         self.children.moved_elsewhere(follower)
 
@@ -358,8 +385,8 @@ class LocalRuntime:
         pause = RESTS_S_MIN
         while (driver := self.drivers.get(execution)) is not None and driver.failure is None:
             await driver.drained()
-            for one in self.children.resting(self.clock.now() + REST_S):
-                await self.park(one)
+            for child in self.children.resting(self.clock.now() + REST_S):
+                await self.park(child)
             if self.drivers.get(execution) is driver and driver.failure is None:  # A near timer, or a sub-workflow.
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, RESTS_S_MAX)
@@ -391,23 +418,37 @@ class LocalRuntime:
         for driver in self.children.resting(self.clock.now() + REST_S):
             if self.stands_by or driver.execution in self._reached or driver.state.steps_without_worker:
                 await self.park(driver)
+        await self._look_for_workers()
+
+    async def _look_for_workers(self) -> None:
+        """Let placed steps wait whose queues have lost their last worker."""
+        queues, now = self.ownership.steps, self.clock.now()
+        placed = [driver for driver in self.drivers.values() if driver.placed and driver.failure is None]
+        if queues is None or not placed or now - self._looked_for_workers < UNSERVED_S:
+            return
+        self._looked_for_workers = now
+        for one in await queues.unserved():
+            driver = self.drivers.get(one.execution)
+            step = None if driver is None else next((step for step in driver.placed if str(step) == one.step), None)
+            if driver is not None and step is not None:
+                await driver.wait_for_queue(step, one.attempt, one.queue)
 
     async def park(self, driver: Driver) -> None:
         """Drop an execution that only waits from memory; its list entry states when it continues."""
         shared = self.store.claims is not None
-        known = None if shared else await self.store.executions.find(driver.execution)
+        summary = None if shared else await self.store.executions.find(driver.execution)
         if not rests(driver, self.clock.now()) or self.drivers.get(driver.execution) is not driver:
             return
-        left = driver.execution in self._reached and not driver.state.ended
+        is_left = driver.execution in self._reached and not driver.state.ended
         if driver.state.steps_without_worker and driver.state.status == "running":
             # Another worker may have what this one lacks.
-            again = self.clock.now() + OFFER_AGAIN_S
+            again = self.clock.now() + again_s(driver)
             means = driver.passivation.offered(again, driver.execution, driver.state)
         else:
             means = driver.passivation.summary(driver.execution, driver.state)
-        if left and shared and driver.state.status == "running" and means.wakes is None:
+        if is_left and shared and driver.state.status == "running" and means.wakes is None:
             means = replace(means, wakes=Instant(self.clock.now()))
-        if known is not None and (known.wakes, known.awaits) != (means.wakes, means.awaits):
+        if summary is not None and (summary.wakes, summary.awaits) != (means.wakes, means.awaits):
             await self.store.executions.put(means, seq=driver.state.seq)
         self.passivate(driver, means)
 
@@ -460,28 +501,28 @@ class LocalRuntime:
         The step, or one of its sub-workflows, waits for a worker with what this process has, and no work runs. Return
         whether it was resumed.
         """
-        known = await self.store.executions.find(execution)
-        lost = self.drivers.get(execution)
-        if known is None or known.status in ENDED:
-            if lost is not None and lost.failure is not None and not lost.is_waited_for:
+        summary = await self.store.executions.find(execution)
+        driver = self.drivers.get(execution)
+        if summary is None or summary.status in ENDED:
+            if driver is not None and driver.failure is not None and not driver.is_waited_for:
                 del self.drivers[execution]
             return False
-        if not await self._has_work(known):
+        if not await self._has_work(summary):
             return False
         await self.open(execution)
         return True
 
-    async def _has_work(self, known: Summary) -> bool:
-        if known.status not in OPEN or (known.worker and not is_gone(known.worker)):
+    async def _has_work(self, summary: Summary) -> bool:
+        if summary.status not in OPEN or (summary.worker and not is_gone(summary.worker)):
             return False
-        for need in known.needs:
+        for need in summary.needs:
             if await self.executors.has(need):
                 return True
-        below = ExecutionQuery(parent=known.execution, statuses=OPEN, limit=PAGE)
-        found = await self.store.executions.list(below)
-        if any(child.worker and not is_gone(child.worker) for child in found):
+        below = ExecutionQuery(parent=summary.execution, statuses=OPEN, limit=PAGE)
+        children = await self.store.executions.list(below)
+        if any(child.worker and not is_gone(child.worker) for child in children):
             return False
-        return any([await self._has_work(child) for child in found])
+        return any([await self._has_work(child) for child in children])
 
     def passivate(self, driver: Driver, entry: Summary | None = None) -> None:
         """Drop the driver of an execution that ended or only waits: its journal is enough. `entry`: for the list."""
@@ -523,8 +564,8 @@ class LocalRuntime:
             await self.children.stop(source, child_id(source, order.step, order.attempt, order.call))
         else:
             key = f"{source}|{order.order}"
-            hears = None if self.audience_of is None else await self.audience_of(source)
-            await self.broadcast(order.name, order.data, by=source, key=key, but=source, hears=hears)
+            is_waiting = None if self.audience_of is None else await self.audience_of(source)
+            await self.broadcast(order.name, order.data, by=source, key=key, but=source, is_waiting=is_waiting)
             if self._emitted is not None:
                 await self._emitted(order.name, order.data, key, source)
 
@@ -536,28 +577,32 @@ class LocalRuntime:
         by: str = "",
         key: str = "",
         but: ExecutionId | None = None,
-        hears: IsWaitingFor | None = None,
+        is_waiting: IsWaitingFor | None = None,
     ) -> int:
         """Deliver an event to every execution that waits for it, passivated ones included; return how many took it.
 
-        `key` identifies the event: a repeated delivery has no effect. `hears` filters the receivers; absent: all.
+        `key` identifies the event: a repeated delivery has no effect. `is_waiting` filters the receivers; absent: all.
         Executions
         without a driver are left to the leader, unless this process is the leader.
         """
         report = EventReceived(name=name, data=data, by=by, key=key)
-        here = {one for one, driver in self.drivers.items() if one != but and name in driver.state.events.waiters}
-        here = {one for one in here if hears is None or await hears(one)}
-        told = sum([await self._delivered(one, report) for one in here])
-        parked, before = True, None
+        here = {
+            execution
+            for execution, driver in self.drivers.items()
+            if execution != but and name in driver.state.events.waiters
+        }
+        here = {execution for execution in here if is_waiting is None or await is_waiting(execution)}
+        count = sum([await self._delivered(execution, report) for execution in here])
+        parked, before, listed = True, None, without_nul(name)
         while parked:
-            found = await self.store.executions.list(ExecutionQuery(awaits=name, before=before, limit=PAGE))
-            for summary in found:
-                may_hear = hears is None or await hears(summary.execution)
+            summaries = await self.store.executions.list(ExecutionQuery(awaits=listed, before=before, limit=PAGE))
+            for summary in summaries:
+                may_hear = is_waiting is None or await is_waiting(summary.execution)
                 if summary.execution != but and summary.execution not in here and may_hear:
-                    told += await self._delivered(summary.execution, report)
-            before = (found[-1].started, found[-1].execution) if found else None
-            parked = len(found) == PAGE
-        return told
+                    count += await self._delivered(summary.execution, report)
+            before = (summaries[-1].started, summaries[-1].execution) if summaries else None
+            parked = len(summaries) == PAGE
+        return count
 
     async def concerns(self, execution: ExecutionId, report: EventReceived) -> bool:
         """Return whether an event would change the execution. Writes nothing and resumes nothing."""
@@ -578,7 +623,7 @@ class LocalRuntime:
         except Outage:
             raise
         except (AuthorError, CallerError, OperatorError) as why:
-            LOG.warning("%s cannot be told of the event %r: [%s] %s", execution, report.name, why.code, why)
+            LOG.warning("%s cannot receive the event %r: [%s] %s", execution, report.name, why.code, why)
             return False
 
     async def _deliver_to(self, execution: ExecutionId, report: EventReceived) -> bool:
@@ -607,7 +652,8 @@ class LocalRuntime:
         """Give the execution up, so that the leader continues it, and notify those that wait for it."""
         driver, entry = self.drivers.get(execution), None
         if driver is not None:  # Its state may be ahead of the journal: it is resumed whatever its status.
-            again = self.clock.now() + (0.0 if isinstance(why, Outage) else OFFER_AGAIN_S)
+            is_sound = isinstance(why, (Outage, JournalMoved, DriverLost))  # Another process can continue it at once.
+            again = self.clock.now() + (0.0 if is_sound else OFFER_AGAIN_S)
             entry = replace(driver.passivation.summary(execution, driver.state), wakes=Instant(again))
         self._release(execution, entry)
         self.children.failed(execution, why)
@@ -659,14 +705,14 @@ async def drain(runtime: LocalRuntime, *, patience: Seconds, hurry: asyncio.Even
     """Wait until no attempt runs and no decision is being made, for at most `patience` seconds or until `hurry`.
     Return the number of those that are left.
     """
-    held = HoldingExecutor(runtime)
-    runtime.executors = held
+    executor = HoldingExecutor(runtime)
+    runtime.executors = executor
     until = runtime.clock.now() + patience
-    while (left := len(performed_attempts(runtime) - held.places) + decisions(runtime)) and not hurry.is_set():
+    while (remaining := len(performed_attempts(runtime) - executor.places) + decisions(runtime)) and not hurry.is_set():
         if runtime.clock.now() >= until:
             break
         await runtime.clock.sleep_until(runtime.clock.now() + DRAIN_POLL_S)
-    return left
+    return remaining
 
 
 def decisions(runtime: LocalRuntime) -> int:

@@ -27,9 +27,19 @@ import msgspec
 from msgspec import Struct
 
 from pointsman.engine.reports import Report
-from pointsman.errors import Outage, PointsmanError
+from pointsman.errors import EngineBug, Outage, PointsmanError
 from pointsman.runtime.commits import DriverLost
-from pointsman.store.coordination import CLAIM_BEAT_S, Claims, ListEntry, Mail, MailOutcome, ReleasedClaim
+from pointsman.store.coordination import (
+    CLAIM_BEAT_S,
+    LEASE_S,
+    Claims,
+    ListEntry,
+    Mail,
+    MailOutcome,
+    ReleasedClaim,
+    RuntimeFacts,
+    StepQueues,
+)
 from pointsman.store.errors import JournalMoved
 from pointsman.values import ExecutionId
 
@@ -80,6 +90,20 @@ class Mailbox(Protocol):
 
 class Ownership(Protocol):
     """Decides which runtime drives an execution."""
+
+    @property
+    def steps(self) -> StepQueues | None:
+        """The queues of placed steps; None: this process is alone with its store and performs every step itself."""
+        ...
+
+    async def announce(self, facts: RuntimeFacts) -> None:
+        """Join the runtimes of the store, and state what this one is."""
+        ...
+
+    async def report(self, execution: ExecutionId, report: Report) -> int:
+        """Let the present or next owner decide a report about a step that this runtime performs for it; return the row
+        that it caused, 0 for none. Never claims the execution. Raises the owner's refusal."""
+        ...
 
     @property
     def mailbox(self) -> Mailbox | None:
@@ -135,6 +159,13 @@ class LocalOwnership:
 
     in_doubt = False
     mailbox: Mailbox | None = None
+    steps: StepQueues | None = None
+
+    async def announce(self, facts: RuntimeFacts) -> None:
+        """Do nothing: no other runtime reads it."""
+
+    async def report(self, execution: ExecutionId, report: Report) -> int:
+        raise EngineBug(f"a step of {execution!r} was placed in a store of one process")
 
     async def claim(
         self, execution: ExecutionId, *, begins: bool = False, under: ExecutionId | None = None
@@ -183,16 +214,16 @@ class SharedOwnership:
         name: str,
         *,
         decide: Decide,
-        lost: Callable[[ExecutionId], None],
+        on_loss: Callable[[ExecutionId], None],
         look: Callable[[], Awaitable[None]],
         is_gone: Callable[[str], bool],
         released: Callable[[ReleasedClaim], None] = lambda claim: None,
     ) -> None:
-        """`lost` is called when another runtime has taken a claim, `look` about once a second, to release what rests.
+        """Call `on_loss` when another runtime has taken a claim, and `look` about once a second, to release what rests.
         `is_gone`: whether the runtime with a name is known to have ended. `released` is called for each claim that is
         given up, before the store records it (`give_back`)."""
         self._released = released
-        self._lost = lost
+        self._lost = on_loss
         self._is_gone = is_gone
         self._claims = claims
         self._name = name
@@ -215,29 +246,54 @@ class SharedOwnership:
     def mailbox(self) -> Mailbox | None:
         return self
 
+    @property
+    def steps(self) -> StepQueues | None:
+        return self._claims.steps
+
+    async def announce(self, facts: RuntimeFacts) -> None:
+        await self._claims.announce(facts)
+        await self._open()
+
+    async def report(
+        self,
+        execution: ExecutionId,
+        report: Report,
+        *,
+        unowned: Callable[[ExecutionId], None] = lambda execution: None,
+    ) -> int:
+        """`unowned` is called at first and once a second if no runtime owns the execution."""
+
+        async def look(execution: ExecutionId) -> None:
+            if await self._claims.owner(execution) is None:
+                unowned(execution)
+
+        no = await self.send(execution, report, uuid4().hex)
+        await look(execution)
+        return await self.outcome(no, execution, meanwhile=look)
+
     async def claim(
         self, execution: ExecutionId, *, begins: bool = False, under: ExecutionId | None = None
     ) -> Claim | None:
-        known = self._held.get(execution)
-        if known is not None:
-            return known
+        holding = self._held.get(execution)
+        if holding is not None:
+            return holding
         await self._open()
         released = self._releasing.pop(execution, None)
-        given = None if released is None else released.token
-        if given is None:
-            given = self._claims.begin(execution) if begins else await self._granted_by_store(execution)
-        if given is None:
+        token = None if released is None else released.token
+        if token is None:
+            token = self._claims.begin(execution) if begins else await self._granted_by_store(execution)
+        if token is None:
             return None
-        claim = self._held.setdefault(execution, Claim(execution, given, self._release))
-        claim.token = given  # Two tasks may have claimed it at once: the later token counts.
+        claim = self._held.setdefault(execution, Claim(execution, token, self._release))
+        claim.token = token  # Two tasks may have claimed it at once: the later token counts.
         return claim
 
     async def _granted_by_store(self, execution: ExecutionId) -> int | None:
         """Claim an execution, also from a process of this machine that is known to have ended."""
-        given = await self._claims.claim(execution)
-        owner = None if given is not None else await self._claims.owner(execution)
+        claim = await self._claims.claim(execution)
+        owner = None if claim is not None else await self._claims.owner(execution)
         if owner is None or not self._is_gone(owner[1]):
-            return given
+            return claim
         await self._claims.retire(owner[0])
         return await self._claims.claim(execution)
 
@@ -276,7 +332,9 @@ class SharedOwnership:
         return True
 
     async def resume(self, execution: ExecutionId) -> bool:
-        return await self.claim(execution) is not None
+        claim = await self.claim(execution)
+        self._woken.set()  # Reports may wait for an owner.
+        return claim is not None
 
     async def granted(self) -> list[ExecutionId]:
         return await self._claims.orphans()
@@ -292,6 +350,11 @@ class SharedOwnership:
         while self.in_doubt:
             await self._renewed.wait()
 
+    @property
+    def lease_s(self) -> float:
+        """Seconds until other runtimes may claim what this one owns, unless it renews its beat."""
+        return LEASE_S - (since_boot() - self._renewed_at)
+
     async def close(self) -> None:
         tasks = [*self.tasks, *self._deciding.values()]
         for task in tasks:
@@ -303,8 +366,8 @@ class SharedOwnership:
                 await self._claims.retire()
 
     def _release(self, released: ReleasedClaim) -> None:
-        held = self._held.get(released.execution)
-        if held is not None and held.token == released.token:
+        holding = self._held.get(released.execution)
+        if holding is not None and holding.token == released.token:
             del self._held[released.execution]
             self._releasing[released.execution] = released
             self._released(released)
@@ -360,29 +423,29 @@ class SharedOwnership:
                     await self._woken.wait()
 
     async def _turn(self) -> None:
+        if self._held:  # Before anything is released: a report may let it continue.
+            for mail in await self._claims.mail():
+                self._take(mail)
         await self._look()
         await self.give_back()
         if self._waiting:
             for no, outcome in (await self._claims.outcomes([*self._waiting])).items():
                 if (future := self._waiting.get(no)) is not None and not future.done():
                     future.set_result(outcome)
-        if self._held:
-            for mail in await self._claims.mail():
-                self._take(mail)
         if time.monotonic() - self._forgot_at > FORGET_S:
             self._forgot_at = time.monotonic()
             await self._claims.forget()
 
     async def give_back(self) -> None:
         """Return when the store has recorded the claims that were given up."""
-        given, self._releasing = self._releasing, {}
-        if not given:
+        releasing, self._releasing = self._releasing, {}
+        if not releasing:
             return
         try:
-            await self._claims.release([*given.values()])
+            await self._claims.release([*releasing.values()])
         except PointsmanError:
-            kept = {execution: one for execution, one in given.items() if execution not in self._held}
-            self._releasing = {**kept, **self._releasing}
+            remaining = {execution: claim for execution, claim in releasing.items() if execution not in self._held}
+            self._releasing = {**remaining, **self._releasing}
             raise
 
     async def read_mail(self, execution: ExecutionId) -> None:
@@ -434,13 +497,13 @@ def _seq_of(outcome: MailOutcome | None, execution: ExecutionId) -> int:
 
 def error_of(refusal: OwnerRefusal) -> PointsmanError:
     """Return the error with the code of a refusal, of the class that has it if this class needs nothing else."""
-    found, waiting = PointsmanError, [PointsmanError]
+    roots, waiting = PointsmanError, [PointsmanError]
     while waiting:
         kind = waiting.pop()
         if kind.__dict__.get("code") == refusal.code:
-            found = kind
+            roots = kind
         waiting += kind.__subclasses__()
-    plain = next(base for base in found.__mro__ if base.__init__ is PointsmanError.__init__)
+    plain = next(base for base in roots.__mro__ if base.__init__ is PointsmanError.__init__)
     error = plain(refusal.message, hint=refusal.hint)
     vars(error)["code"] = refusal.code
     return error

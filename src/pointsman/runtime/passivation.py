@@ -131,6 +131,14 @@ class Passivation:
         self._wakes = self._next_wake(state)
         return self.summary(execution, state)
 
+    def delay_s(self, state: ExecutionState, now: float) -> float | None:
+        """Return how long an execution has waited for a process that continues it; None: it waits for something
+        else."""
+        if state.counters.running_steps and state.status == "running":
+            return max(0.0, now - state.at)
+        wakes = self._wakes
+        return None if wakes is None or wakes > now or state.steps_without_worker else now - wakes
+
     def _note(self, events: Sequence[Event]) -> None:
         for event in events:
             if type(event) is TimerSet:
@@ -168,5 +176,5 @@ class Passivation:
     def _awaited(self, state: ExecutionState, events: Sequence[Event]) -> tuple[str, ...]:
         if len(state.events.waiters) == len(self._awaits) and not any(type(event) is EventAwaited for event in events):
             return self._awaits
-        found = tuple(sorted(state.events.waiters))
-        return self._awaits if found == self._awaits else found
+        names = tuple(sorted(state.events.waiters))
+        return self._awaits if names == self._awaits else names

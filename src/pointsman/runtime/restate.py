@@ -162,7 +162,7 @@ class RestateEngine:
             raise
         return engine
 
-    async def wake(self, execution: ExecutionId, due: float) -> None:
+    async def wake(self, execution: ExecutionId, due: float, share: str) -> None:
         delay_ms = max(0, round((due - time.time()) * 1000))
         delay = f"?delay={delay_ms}ms" if delay_ms else ""
         place = f"{self._address.ingress}/{SERVICE}/{execution}/drive/send{delay}"
@@ -290,7 +290,7 @@ class RestateWorker:
             context.object_send(self._handler, execution, DriveCall(due=due), send_delay=delay)
 
     async def _slice(self, execution: ExecutionId) -> SliceOutcome:
-        """Drive the execution for a while. The work goes on behind the end of the slice."""
+        """Drive the execution for a while. The work continues after the end of the slice."""
         task = self._driven.get(execution)
         if task is None:
             task = self._driven[execution] = asyncio.ensure_future(self._drive(execution))

@@ -26,27 +26,28 @@ def gates_in(execution: ExecutionId, state: ExecutionState) -> tuple[GateEntry, 
             workflow=WorkflowId(state.setup.workflow),
             gate=gate.id,
             node=at.step.node,
-            message=_plain(gate.message[:MESSAGE_CHARS_MAX]),
+            message=without_nul(gate.message[:MESSAGE_CHARS_MAX]),
             about=gate.about,
             opened=Instant(gate.opened),
             deadline=None if gate.deadline is None else Instant(gate.deadline),
             users=_users(gate, gate.approvers),
             groups=_groups(gate.approvers),
-            without=tuple(map(_plain, sorted({*gate.votes, *gate.delegations}))),
-            item=None if gate.item is None else _plain(gate.item),
+            without=tuple(map(without_nul, sorted({*gate.votes, *gate.delegations}))),
+            item=None if gate.item is None else without_nul(gate.item),
             round=gate.round,
-            messages={language: _plain(text[:MESSAGE_CHARS_MAX]) for language, text in gate.messages.items()},
+            messages={language: without_nul(text[:MESSAGE_CHARS_MAX]) for language, text in gate.messages.items()},
             called=_plainly(gate.display_name),
             digest=gate.digest,
             scripted=is_scripted(state),
+            by_link=gate.approvers is not None and gate.approvers.by_link,
         )
         for at in state.open_gates
         if (gate := at.gate) is not None
     )
 
 
-def _plain(text: str) -> str:
-    """Return the text with NUL characters replaced: not every store can hold them in a list."""
+def without_nul(text: str) -> str:
+    """Return the text with NUL characters replaced: stores refuse them in a summary."""
     return text.replace("\0", "\N{REPLACEMENT CHARACTER}")
 
 
@@ -54,18 +55,18 @@ def _plainly(called: Json) -> Json:
     """Return a display name (a text, or one by language) with NUL characters replaced."""
     if isinstance(called, dict):
         return {language: _plainly(text) for language, text in called.items()}
-    return _plain(called) if isinstance(called, str) else None
+    return without_nul(called) if isinstance(called, str) else None
 
 
 def _users(gate: GateState, approvers: GateApprovers | None) -> tuple[str, ...]:
     if approvers is None or not approvers.named:
         return (ANYONE,)
     named = voters(gate)
-    return tuple(map(_plain, sorted({*(approvers.users or ()), *gate.delegates} if named is None else named)))
+    return tuple(map(without_nul, sorted({*(approvers.users or ()), *gate.delegates} if named is None else named)))
 
 
 def _groups(approvers: GateApprovers | None) -> tuple[str, ...]:
-    return (approvers.groups if approvers is not None else None) or ()
+    return tuple(map(without_nul, (approvers.groups if approvers is not None else None) or ()))
 
 
 def usage_of(state: ExecutionState) -> Usage:
@@ -114,7 +115,7 @@ def summary_of(
         session=state.setup.session,
         owner=by if isinstance(by, str) else "",
         wakes=wakes,
-        awaits=awaits,
+        awaits=tuple(map(without_nul, awaits)),
         needs=needs_of(state),
         worker=worker,
         gates=gates_in(execution, state) if with_gates else None,

@@ -21,7 +21,7 @@ from typing import Final, Self
 from temporalio import activity, workflow
 from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
 from temporalio.client import Client
-from temporalio.common import RetryPolicy
+from temporalio.common import Priority, RetryPolicy
 from temporalio.envconfig import ClientConfig
 from temporalio.exceptions import ApplicationError
 from temporalio.runtime import LoggingConfig, Runtime, TelemetryConfig, TelemetryFilter
@@ -104,7 +104,7 @@ class TemporalEngine:
             raise _unavailable(host, namespace, why) from None
         return cls(client)
 
-    async def wake(self, execution: ExecutionId, due: float) -> None:
+    async def wake(self, execution: ExecutionId, due: float, share: str) -> None:
         after_s = max(0.0, due - time.time())
         try:
             await self._client.start_workflow(
@@ -114,6 +114,7 @@ class TemporalEngine:
                 task_queue=QUEUE,
                 start_signal="wake",
                 start_signal_args=[after_s],
+                priority=Priority(fairness_key=share),
                 rpc_timeout=RPC,
             )
         except RPCError as why:

@@ -65,10 +65,10 @@ def is_gone(name: str) -> bool:
 def _started(pid: int) -> str | None:
     """Return when a process of this machine started, empty if the system does not report it; None: no such process."""
     try:
-        told = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return "" if _is_there(pid) else None
-    fields = told.rpartition(")")[2].split()
+    fields = stat.rpartition(")")[2].split()
     return None if fields[_STATE] in ("Z", "X") else fields[_STARTED]
 
 
@@ -138,6 +138,6 @@ class ForeignWriters:
             driver = self._drivers.get(name)
             if driver is not None:
                 driver.on_foreign_row(last)
-        lost = [name for name, driver in self._drivers.items() if isinstance(driver.failure, JournalMoved)]
-        for name in lost:
+        names = [name for name, driver in self._drivers.items() if isinstance(driver.failure, JournalMoved)]
+        for name in names:
             await self._take_work(name)

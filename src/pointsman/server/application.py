@@ -1,18 +1,25 @@
-"""ASGI application: operations, error handlers, OpenAPI document. The caller opens and closes the installation."""
+"""ASGI application: operations, error handlers, OpenAPI document. The caller opens and closes the installation.
+
+The OpenAPI document has short operation ids, the schema of errors, and examples of all bodies, copied from the
+models (`examples=[…]`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from copy import deepcopy
 from functools import cache, partial
 from http import HTTPStatus
-from typing import Final, cast
+from typing import Any, Final, cast
+from urllib.parse import quote
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
+from fastapi.openapi.utils import get_openapi
+from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 from starlette.routing import Route
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from pointsman import Pointsman, PointsmanError, __version__
 from pointsman.auth.keys import KEYS
@@ -24,56 +31,192 @@ from pointsman.operations.metrics import Measuring
 from pointsman.operations.readiness import Lifecycle
 from pointsman.server import pages, problems
 from pointsman.server.bodies import BODY_BYTES_MAX
-from pointsman.server.context import ContextMiddleware, ServerContext, note_refusal
+from pointsman.server.context import BEARER, LOGIN, ContextMiddleware, ServerContext, note_refusal
 from pointsman.server.mcp_transport import McpMiddleware
-from pointsman.server.middleware.security import (
+from pointsman.server.middleware import (
     OWN_NAMES,
+    READING,
     RequestObserver,
     Requests,
     SecurityMiddleware,
     counted,
     http_refusal,
 )
-from pointsman.server.openapi_document import document_of
-from pointsman.server.operation import ApiRoute, RouteIndex, order_by_path
+from pointsman.server.operation import ApiRoute, RouteIndex, asks_for_key, described, order_by_path
 from pointsman.server.problems import JsonReply, validation_reply
 from pointsman.server.routes import (
     access,
     agents,
     control,
     designing,
+    evaluations,
     executions,
     files,
     history,
     logins,
     memory,
+    models,
     openai,
     operations,
     pipeline,
+    publications,
     responses,
     sessions,
+    templates,
     tools,
     triggers,
     workflows,
 )
-from pointsman.server.routes.openai import OpenAiErrorMiddleware
+from pointsman.server.routes.openai import OpenAiErrorMiddleware, with_openai_errors
+from pointsman.server.schemas.answers import refusal_of, refusals, view_schemas, with_code
+from pointsman.server.schemas.requests import without_null_marks
 from pointsman.server.streaming.broker import SseBroker
 from pointsman.server.streaming.sse import WIRE
 from pointsman.values import JsonObject
 from pointsman.workflows.document_work import DOCUMENTS
+
+CREDENTIALS: Final = (BEARER, LOGIN)
+METHODS: Final = ("get", "put", "post", "delete", "patch")
+TAGS: Final = {
+    "workflows": "Saved workflows: save, check, compare and run them.",
+    "executions": "Executions: list, read, follow, control and compare them.",
+    "files": "Input files, artifacts, and export and import of executions.",
+    "sessions": "Conversations.",
+    "agents": "Reusable agents that many workflows can name.",
+    "tools": "Tools and models.",
+    "memory": "Memory of workflows and agents, by owner.",
+    "templates": "Workflows that ship with the product, to try offline and to copy.",
+    "evaluations": "Datasets, and runs of a workflow over their cases.",
+    "triggers": "Schedules, webhooks and events, which start executions.",
+    "notifications": "Notices to external addresses.",
+    "publications": "Forms by which people without an account start workflows.",
+    "people": "Open gates that wait for people.",
+    "pipeline": "The pipeline: from a command to a document.",
+    "access": "Keys, logins, roles, sharing, secrets and the audit log.",
+    "openai": "Workflows as models, in the protocol and with the errors of OpenAI.",
+    "operations": "Health, metrics, settings, usage and backups of the server.",
+}
+BEFORE: Final[dict[int, str]] = {
+    400: "host-invalid",
+    403: "origin-refused",
+    408: "request-too-slow",
+    414: "address-too-long",
+    431: "head-too-large",
+    503: "too-many-connections",
+}
+"""Error codes of refusals before routing, which every operation may answer, by status."""
+Described = dict[str, Any]  # A part of the document; its type is recursive, and FastAPI uses the same.
+
+
+def document_of(api: FastAPI) -> Described:
+    """Build the document. Missing examples and descriptions raise no error; a test reports them."""
+    made = get_openapi(
+        title=api.title,
+        version=api.version,
+        description=api.description,
+        routes=api.routes,
+        license_info=api.license_info,
+        tags=[{"name": name, "description": description} for name, description in TAGS.items()],
+        servers=[{"url": "/", "description": "This server."}],
+    )
+    schemas = cast("dict[str, Described]", made.setdefault("components", {}).setdefault("schemas", {}))
+    schemas.update(view_schemas())
+    made["components"]["securitySchemes"] = {
+        scheme.scheme_name: scheme.model.model_dump(mode="json", by_alias=True, exclude_none=True)
+        for scheme in CREDENTIALS
+    }
+    made["components"]["responses"] = {code: refusal_of(code) for code in BEFORE.values()}
+    made = cast("Described", without_null_marks(made))
+    schemas = cast("dict[str, Described]", made["components"]["schemas"])
+    for route in described(api.state.routers):
+        for method in route.methods or ():
+            _announce(made["paths"][route.path_format][method.lower()], route, method)
+    for operation in operations_of(made):
+        for content in _contents(operation):
+            _exemplify(content, schemas)
+    return made
+
+
+def operations_of(document: Described) -> Iterator[Described]:
+    """Iterate over all operations, in the order of the document."""
+    for methods in cast("dict[str, dict[str, Described]]", document["paths"]).values():
+        yield from (methods[method] for method in METHODS if method in methods)
+
+
+def _announce(operation: Described, route: APIRoute, method: str) -> None:
+    """Complete the errors of an operation: add those of the middleware, remove the impossible ones."""
+    if asks_for_key(route):
+        operation["security"] = [{scheme.scheme_name: []} for scheme in CREDENTIALS]
+    for parameter in operation.get("parameters", ()):
+        _drop_null(parameter["schema"])
+    responses = cast("dict[str, Described]", operation["responses"])
+    for status, code in BEFORE.items():
+        documented = responses.get(str(status))
+        if documented is None and status not in (400, 403):
+            description = refusal_of(code)["description"]
+            responses[str(status)] = {"$ref": f"#/components/responses/{code}", "description": description}
+            continue
+        responses[str(status)] = _announced(
+            route, status, with_code(documented or refusals(status)[status], status, code)
+        )
+    if method not in READING:
+        for status in (413, 507):
+            responses.setdefault(str(status), _announced(route, status, refusals(status)[status]))
+    if not operation.get("parameters") and "requestBody" not in operation:
+        responses.pop("422", None)
+    if route.body_field is None:  # It parses the raw body itself, or ignores it.
+        responses.pop("415", None)
+    operation["responses"] = dict(sorted(responses.items()))
+
+
+def _announced(route: APIRoute, status: int, refusal: Described) -> Described:
+    """Return a refusal in the format of the operation: a problem document, or an error of OpenAI."""
+    shown = with_openai_errors({status: refusal})[status] if "openai" in route.tags else refusal
+    return cast("Described", without_null_marks(shown))
+
+
+def _drop_null(schema: Described) -> None:
+    """Remove null from the schema of a parameter: an optional parameter is absent, never null."""
+    options = [one for one in schema.get("anyOf", ()) if one != {"type": "null"}]
+    if len(options) == 1:
+        del schema["anyOf"]
+        schema.update(options[0])
+    elif options:
+        schema["anyOf"] = options
+
+
+def _contents(operation: Described) -> Iterator[Described]:
+    """Iterate over the contents of the request body and the responses of an operation."""
+    for part in (operation.get("requestBody", {}), *operation["responses"].values()):
+        yield from cast("dict[str, Described]", cast("Described", part).get("content", {})).values()
+
+
+def _exemplify(content: Described, schemas: dict[str, Described]) -> None:
+    """Copy the example of the schema to a content without one."""
+    if "example" in content or "examples" in content:
+        return
+    schema: Described = content["schema"]
+    options: list[Described] = [schema, *schema.get("anyOf", ())]
+    for option in options:
+        component = schemas.get(str(option.get("$ref", "")).rpartition("/")[2])
+        shown = (component or option).get("examples")
+        if shown:
+            content["example"] = shown[0]
+            return
+
 
 NOTHING_THERE: Final = frozenset({HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED})
 
 
 def methods_at(api: FastAPI, path: str) -> frozenset[str]:
     """Return the methods that the routes of a path accept."""
-    found = {
+    methods = {
         method
         for route in api.routes
         if isinstance(route, Route) and route not in pages.router.routes and _is_at(route, path)
         for method in route.methods or ()
     }
-    return frozenset(found | {"GET"} if pages.is_there(path.removeprefix("/")) else found)
+    return frozenset(methods | {"GET"} if pages.is_there(path.removeprefix("/")) else methods)
 
 
 def answered_by_address(api: FastAPI, method: str, path: str, why: HTTPException) -> HTTPException:
@@ -105,12 +248,18 @@ ROUTERS: Final = (
     workflows.router,
     designing.router,
     designing.formulas_router,
+    templates.router,
+    evaluations.router,
     agents.router,
     tools.router,
+    models.router,
     memory.router,
     sessions.router,
     triggers.router,
     triggers.notifications_router,
+    triggers.links_router,
+    publications.router,
+    publications.frames_router,
     pipeline.router,
     openai.router,
     responses.router,
@@ -175,10 +324,28 @@ def make_application(
     return Requests(OpenAiErrorMiddleware(gate), counted(server.measuring), *observers)
 
 
+def mounted_application(app: Pointsman, *, is_local: bool = False) -> ASGIApp:
+    """Return the HTTP API of an open app, to mount into another ASGI application under any path.
+
+    `is_local`: callers without a key are administrators, as for a server on the loopback interface.
+    """
+    application = make_application(make_server_context(app, is_local=is_local))
+
+    async def without_prefix(scope: Scope, receive: Receive, send: Send) -> None:
+        prefix = str(scope.get("root_path", ""))
+        path = str(scope.get("path", ""))
+        if prefix and path.startswith(prefix):
+            own = path.removeprefix(prefix) or "/"
+            scope = {**scope, "path": own, "raw_path": quote(own).encode(), "root_path": ""}
+        await application(scope, receive, send)
+
+    return without_prefix
+
+
 @cache
 def api() -> FastAPI:
     """Return the FastAPI application; it does not depend on the server context. Cached, since creation is slow."""
-    made = FastAPI(
+    api = FastAPI(
         title="Pointsman",
         version=__version__,
         description=DESCRIPTION,
@@ -190,16 +357,16 @@ def api() -> FastAPI:
         telemetry={"tracing": False, "metrics": False, "logs": False},  # `operations.otel` exports executions.
         routes=[route for router in ROUTERS for route in router.routes],  # `include_router` analyses each again.
     )
-    made.state.routers = ROUTERS
-    order_by_path(one for router in ROUTERS for one in router.routes if isinstance(one, ApiRoute))
-    made.router.middleware_stack = RouteIndex(made.router)
-    made.add_exception_handler(PointsmanError, _refused)
-    made.add_exception_handler(RequestValidationError, _validation_reply)
-    made.add_exception_handler(HTTPException, _http)
-    made.add_exception_handler(Exception, _unexpected)
-    document = cache(partial(document_of, made))
-    made.openapi = document
-    return made
+    api.state.routers = ROUTERS
+    order_by_path(route for router in ROUTERS for route in router.routes if isinstance(route, ApiRoute))
+    api.router.middleware_stack = RouteIndex(api.router)
+    api.add_exception_handler(PointsmanError, _refused)
+    api.add_exception_handler(RequestValidationError, _validation_reply)
+    api.add_exception_handler(HTTPException, _http)
+    api.add_exception_handler(Exception, _unexpected)
+    document = cache(partial(document_of, api))
+    api.openapi = document
+    return api
 
 
 def openapi_document() -> JsonObject:

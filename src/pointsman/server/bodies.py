@@ -22,7 +22,7 @@ from starlette.types import Message, Receive, Scope
 
 from pointsman.auth.rate_limiter import TooManyRequests
 from pointsman.json_meter import LESS, VALUES_MAX, DuplicateKey, JsonMeter, unique_object
-from pointsman.server.middleware.security import READING, Refused
+from pointsman.server.middleware import READING, Refused
 from pointsman.server.problems import is_json
 from pointsman.values import Json
 from pointsman.workflows.document_work import beside

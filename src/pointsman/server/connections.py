@@ -169,7 +169,7 @@ class ConnectionTable:
         self._proxies = proxies
         self._open: set[Closable] = set()
         self._by_address: Counter[str] = Counter()
-        self._strangers: dict[Closable, None] = {}
+        self._unauthenticated: dict[Closable, None] = {}
         self._callers: dict[Closable, None] = {}
 
     def add(self, one: Closable) -> bool:
@@ -196,18 +196,18 @@ class ConnectionTable:
     def waits(self, one: Closable) -> None:
         """Note that a connection waits for its client."""
         self.works(one)
-        (self._callers if one.is_admitted else self._strangers)[one] = None
+        (self._callers if one.is_admitted else self._unauthenticated)[one] = None
 
     def works(self, one: Closable) -> None:
         """Note that a complete request of a connection is being answered."""
-        self._strangers.pop(one, None)
+        self._unauthenticated.pop(one, None)
         self._callers.pop(one, None)
 
     def make_room(self) -> bool:
         """Close the connection that has waited the longest. False: no connection is waiting."""
-        while self._strangers:
-            one = next(iter(self._strangers))
-            del self._strangers[one]
+        while self._unauthenticated:
+            one = next(iter(self._unauthenticated))
+            del self._unauthenticated[one]
             if one.is_admitted:  # Its caller was authenticated while its body was being read.
                 self._callers[one] = None
                 continue
@@ -222,10 +222,10 @@ class ConnectionTable:
 
     def _is_exempt(self, address: str) -> bool:
         try:
-            found = ip_address(address)
+            ip = ip_address(address)
         except ValueError:
             return True
-        return found.is_loopback or any(found in network for network in self._proxies)
+        return ip.is_loopback or any(ip in network for network in self._proxies)
 
 
 class ClientTransport(asyncio.Transport):

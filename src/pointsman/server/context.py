@@ -27,7 +27,7 @@ from pointsman.operations.metrics import Measuring
 from pointsman.operations.readiness import Lifecycle
 from pointsman.server.bodies import STATE, RequestBody, Unchecked
 from pointsman.server.connections import ADMITTED
-from pointsman.server.middleware.security import READING, Refused
+from pointsman.server.middleware import READING, Refused
 from pointsman.server.streaming.broker import SseBroker
 from pointsman.session import Session
 
@@ -235,9 +235,11 @@ class ServerContext:
                 return await self.logins.caller_of(caller.proof) == caller
             case "token" | "shell":
                 return True
+            case "link":
+                return False  # It opens no streams.
 
     def take_stream(self, caller: Caller) -> OpenStream:
-        """Count one more open stream of the caller until the returned seat is left. Raises `TooManyRequests`."""
+        """Count an open stream of the caller until the returned `OpenStream` is left. Raises `TooManyRequests`."""
         leave = (lambda: None) if caller.entrance == "local" else self.stream_quota.take(caller.name)
         return self.presence.enter(caller, leave)
 
@@ -305,9 +307,9 @@ async def note_refusal(request: Request, code: str) -> None:
 
 
 async def _let_in(
-    request: Request, server: ServerContext, shown: HTTPAuthorizationCredentials | None, cookie: str | None
+    request: Request, server: ServerContext, credentials: HTTPAuthorizationCredentials | None, cookie: str | None
 ) -> Caller:
-    if shown is None:
+    if credentials is None:
         caller = None if cookie is None else await server.visitor(cookie, address_of(request))
         if caller is not None:
             _must_be_own_page(request)
@@ -319,7 +321,7 @@ async def _let_in(
         )
     if await server.asks_nobody():
         return _local(request)  # Clients of model APIs always send some key.
-    return _log_caller(request, await server.caller(shown.credentials, address_of(request)))
+    return _log_caller(request, await server.caller(credentials.credentials, address_of(request)))
 
 
 def _local(request: Request) -> Caller:

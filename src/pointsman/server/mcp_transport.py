@@ -19,7 +19,7 @@ from pointsman.auth.callers import Caller
 from pointsman.errors import PointsmanError
 from pointsman.server.bodies import body_of
 from pointsman.server.context import ServerContext, address_of, caller_of
-from pointsman.server.middleware.security import Refused, refused
+from pointsman.server.middleware import Refused, refused
 from pointsman.server.problems import refusal
 from pointsman.server.streaming.sse import while_admitted
 from pointsman.workflows.document_work import beside

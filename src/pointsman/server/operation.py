@@ -64,13 +64,15 @@ class ApiRoute(LazyRoute):
 
     def is_at(self, address: str) -> bool:
         """Return whether this path belongs to the operation."""
-        return bool(self.path_regex.match(address)) and not any(one.path_regex.match(address) for one in self.rivals)
+        return bool(self.path_regex.match(address)) and not any(
+            rival.path_regex.match(address) for rival in self.rivals
+        )
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        found, child = super().matches(scope)
-        if found != Match.NONE and not self.is_at(scope["path"]):
+        match, child = super().matches(scope)
+        if match != Match.NONE and not self.is_at(scope["path"]):
             return Match.NONE, {}
-        return found, child
+        return match, child
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Return a handler that authenticates the caller and checks role and body before the operation runs.
@@ -103,8 +105,12 @@ class ApiRoute(LazyRoute):
 def _with_request_values(declared: Dependant) -> Dependant:
     """Return the dependencies of an operation, without those that need only the request. The operation gets their
     values here: FastAPI would analyse each of them again for every request."""
-    found = [one for one in declared.dependencies if isinstance(one.call, VerbDependency) or one.call in OF_REQUEST]
-    dependencies = [(one.name, one.call) for one in found if one.name is not None and one.call is not None]
+    fields = [
+        dependency
+        for dependency in declared.dependencies
+        if isinstance(dependency.call, VerbDependency) or dependency.call in OF_REQUEST
+    ]
+    dependencies = [(field.name, field.call) for field in fields if field.name is not None and field.call is not None]
     operation, name = declared.call, declared.request_param_name or "_request"
     assert operation is not None, "an operation has a function"
 
@@ -115,7 +121,7 @@ def _with_request_values(declared: Dependant) -> Dependant:
             values[one] = await value_of(request)
         return await operation(**values)
 
-    others = [one for one in declared.dependencies if one not in found]
+    others = [dependency for dependency in declared.dependencies if dependency not in fields]
     return replace(declared, call=call, request_param_name=name, dependencies=others)
 
 
@@ -192,26 +198,26 @@ class Operations(APIRouter):
             prefix=prefix, tags=[*(tags or ())], route_class=ApiRoute, generate_unique_id_function=operation_id
         )
 
-    def get(self, path: str, *, verb: Verb | None = None, **how: Any) -> Callable[[Verb], Verb]:
-        return super().get(path, **_for_verb(verb, how))
+    def get(self, path: str, *, verb: Verb | None = None, **options: Any) -> Callable[[Verb], Verb]:
+        return super().get(path, **_for_verb(verb, options))
 
-    def put(self, path: str, *, verb: Verb | None = None, **how: Any) -> Callable[[Verb], Verb]:
-        return super().put(path, **_for_verb(verb, how))
+    def put(self, path: str, *, verb: Verb | None = None, **options: Any) -> Callable[[Verb], Verb]:
+        return super().put(path, **_for_verb(verb, options))
 
-    def post(self, path: str, *, verb: Verb | None = None, **how: Any) -> Callable[[Verb], Verb]:
-        return super().post(path, **_for_verb(verb, how))
+    def post(self, path: str, *, verb: Verb | None = None, **options: Any) -> Callable[[Verb], Verb]:
+        return super().post(path, **_for_verb(verb, options))
 
-    def delete(self, path: str, *, verb: Verb | None = None, **how: Any) -> Callable[[Verb], Verb]:
-        return super().delete(path, **_for_verb(verb, how))
+    def delete(self, path: str, *, verb: Verb | None = None, **options: Any) -> Callable[[Verb], Verb]:
+        return super().delete(path, **_for_verb(verb, options))
 
-    def patch(self, path: str, *, verb: Verb | None = None, **how: Any) -> Callable[[Verb], Verb]:
-        return super().patch(path, **_for_verb(verb, how))
+    def patch(self, path: str, *, verb: Verb | None = None, **options: Any) -> Callable[[Verb], Verb]:
+        return super().patch(path, **_for_verb(verb, options))
 
 
-def _for_verb(verb: Verb | None, how: dict[str, Any]) -> dict[str, Any]:
+def _for_verb(verb: Verb | None, options: dict[str, Any]) -> dict[str, Any]:
     if verb is None:
-        return how
-    return {**how, "dependencies": [*how.get("dependencies", ()), Depends(VerbDependency(rule_of(verb)))]}
+        return options
+    return {**options, "dependencies": [*options.get("dependencies", ()), Depends(VerbDependency(rule_of(verb)))]}
 
 
 ASK_THEMSELVES: Final[dict[str, Role]] = {"/metrics": "admin"}
@@ -255,6 +261,6 @@ OF_REQUEST: Final[tuple[object, ...]] = (current_server, *KNOW_CALLER)
 
 
 def _calls(dependant: Dependant) -> Iterator[object]:
-    for one in dependant.dependencies:
-        yield one.call
-        yield from _calls(one)
+    for dependency in dependant.dependencies:
+        yield dependency.call
+        yield from _calls(dependency)

@@ -1,5 +1,8 @@
 """Web app and documentation: static files, served without a key; the app loads its data from the API, with a key.
 
+The build leaves compressed copies beside its files (`.br`, `.gz`); a client gets the best that it accepts, and the
+server compresses nothing itself.
+
 Every address of a page of the app returns `index.html`; the app does its own routing. Below `/docs/` is the
 documentation site, with its own index in each folder. Files in `assets/` have content hashes in their names and are
 cached permanently by browsers; all others are revalidated each time.
@@ -9,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
+from hashlib import sha256
 from mimetypes import guess_type
 from pathlib import Path
 from typing import Final
@@ -44,8 +48,11 @@ PAGES: Final = frozenset(
     {
         "",
         "agents",
+        "answer",
         "audit",
         "chat",
+        "connected",
+        "evaluations",
         "executions",
         "inbox",
         "keys",
@@ -57,6 +64,7 @@ PAGES: Final = frozenset(
         "schedules",
         "secrets",
         "settings",
+        "templates",
         "tools",
         "usage",
         "webhooks",
@@ -94,6 +102,10 @@ on the package index contain this site.</p>
 """
 
 
+ENCODINGS: Final = {"br": ".br", "gzip": ".gz"}
+"""Content encoding -> suffix of the compressed copy of a file, best first."""
+
+
 def is_built() -> bool:
     return (BUILT / "index.html").is_file()
 
@@ -102,7 +114,7 @@ def is_page(address: str) -> bool:
     """Return whether the address is safe as a redirect target: a page of this app in every browser's interpretation."""
     path = address.partition("?")[0]
     plain = address.isascii() and address.isprintable() and not {"\\", " "}.intersection(address)
-    return plain and path.startswith("/") and path.split("/")[1] in PAGES - {"", "login"} and ".." not in path
+    return plain and path.startswith("/") and path.split("/")[1] in PAGES - {"", "answer", "login"} and ".." not in path
 
 
 def is_there(path: str) -> bool:
@@ -112,34 +124,47 @@ def is_there(path: str) -> bool:
     return _is_shown(path) or (is_built() and path in built_files(BUILT, _built_at(BUILT)))
 
 
+@router.get("/connected/{name}")
+async def connected(request: Request) -> Response:
+    """The page to which a service sends the browser after the login of a credential."""
+    return app_page(request)
+
+
 @router.get("/{path:path}")
 async def page(request: Request, path: str) -> Response:
     """A file of the app or of the documentation, or the app itself."""
     if path == "openapi.json":
         return RedirectResponse(OPENAPI)
     if path == "docs" or path.startswith("docs/"):
-        return documentation_page(path.removeprefix("docs"))
+        return documentation_page(request, path.removeprefix("docs"))
     if not is_built():
         if not _is_shown(path):
             raise HTTPException(404)
         return HTMLResponse(MISSING, status_code=200 if path == "" else 404, headers=dict(HEADERS))
-    if path in built_files(BUILT, _built_at(BUILT)):
-        return _file(BUILT, path, HEADERS)
+    if path in built_files(BUILT, _built_at(BUILT)) and not path.endswith((".br", ".gz")):
+        return _file(request, BUILT, path, HEADERS)
     if _is_shown(path):
-        return _file(BUILT, "index.html", HEADERS)
+        return _file(request, BUILT, "index.html", HEADERS)
     if path.split("/")[0] in PROGRAMS or "text/html" not in request.headers.get("accept", ""):
         raise HTTPException(404)
-    return _file(BUILT, "index.html", HEADERS, status=404)
+    return _file(request, BUILT, "index.html", HEADERS, status=404)
 
 
-def api_page() -> Response:
+def app_page(request: Request, *, policy: str = POLICY, status: int = 200) -> Response:
+    """Return the app for a page that has a route of its own."""
+    if not is_built():
+        return HTMLResponse(MISSING, status_code=404, headers=dict(HEADERS))
+    return _file(request, BUILT, "index.html", {"content-security-policy": policy}, status=status)
+
+
+def api_page(request: Request) -> Response:
     """Return the API reference, or what to do if it is not built."""
     if is_built():
-        return _file(BUILT, "api.html", HEADERS)
+        return _file(request, BUILT, "api.html", HEADERS)
     return HTMLResponse(MISSING, status_code=404, headers=dict(HEADERS))
 
 
-def documentation_page(path: str) -> Response:
+def documentation_page(request: Request, path: str) -> Response:
     """Return a file of the documentation site; a folder's index for the folder, which must end with a slash, so that
     relative links lead to the right pages."""
     if not (DOCUMENTATION / "index.html").is_file():
@@ -152,7 +177,7 @@ def documentation_page(path: str) -> Response:
         return RedirectResponse(f"/docs{path}/")
     if name not in files:
         return HTMLResponse(NO_DOCUMENTATION_PAGE, status_code=404, headers=dict(HEADERS))
-    return _file(DOCUMENTATION, name, documentation_headers(built))
+    return _file(request, DOCUMENTATION, name, documentation_headers(built))
 
 
 @lru_cache(maxsize=1)
@@ -184,12 +209,40 @@ def built_file(path: Path, built: int) -> bytes:
     return path.read_bytes()
 
 
-def _file(folder: Path, name: str, headers: Mapping[str, str], *, status: int = 200) -> Response:
+def _file(request: Request, folder: Path, name: str, headers: Mapping[str, str], *, status: int = 200) -> Response:
     kind, _ = guess_type(name)
     caching = "public, max-age=31536000, immutable" if name.startswith("assets/") else "no-cache"
-    return Response(
-        built_file(folder / name, _built_at(folder)),
-        status_code=status,
-        media_type=TYPES.get(Path(name).suffix, kind),
-        headers={**headers, "cache-control": caching},
-    )
+    built = _built_at(folder)
+    encoding = _encoding(request, folder, name, built)
+    path = folder / f"{name}{ENCODINGS.get(encoding, '')}"
+    etag = built_etag(path, built)
+    sent = {**headers, "cache-control": caching, "vary": "accept-encoding", "etag": etag}
+    if status == 200 and etag in (one.strip() for one in request.headers.get("if-none-match", "").split(",")):
+        return Response(status_code=304, headers=sent)
+    if encoding:
+        sent["content-encoding"] = encoding
+    media_type = TYPES.get(Path(name).suffix, kind)
+    return Response(built_file(path, built), status_code=status, media_type=media_type, headers=sent)
+
+
+def _encoding(request: Request, folder: Path, name: str, built: int) -> str:
+    """Return the best encoding that the client accepts and the build has; empty: none."""
+    files = built_files(folder, built)
+    accepted = accepted_encodings(request.headers.get("accept-encoding", ""))
+    return next((one for one, end in ENCODINGS.items() if one in accepted and f"{name}{end}" in files), "")
+
+
+def accepted_encodings(header: str) -> frozenset[str]:
+    """Return the codings of an `Accept-Encoding` header, without those of weight 0."""
+    accepted: set[str] = set()
+    for one in header.lower().split(","):
+        coding, _, weight = one.partition(";")
+        if weight.replace(" ", "").rstrip("0").rstrip(".") not in ("q=", "q=0"):
+            accepted.add(coding.strip())
+    return frozenset(accepted)
+
+
+@lru_cache(maxsize=512)
+def built_etag(path: Path, built: int) -> str:
+    """Return the ETag of a file in one encoding."""
+    return f'"{sha256(built_file(path, built)).hexdigest()[:24]}"'

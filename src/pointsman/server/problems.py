@@ -83,12 +83,15 @@ _BY_STATUS: Final[dict[HTTPStatus, tuple[str, ...]]] = {
         "trigger-stopped",
     ),
     HTTPStatus.NOT_FOUND: (
+        "answer-link-invalid",
         "login-not-offered",
         "no-such-agent",
         "no-such-artifact",
         "no-such-key",
         "no-such-login",
         "no-such-notice",
+        "no-such-provider",
+        "not-published",
         "not-found",
         "no-such-revision",
         "no-such-row",
@@ -98,33 +101,38 @@ _BY_STATUS: Final[dict[HTTPStatus, tuple[str, ...]]] = {
         "no-such-step",
         "no-such-tool",
         "no-such-trigger",
-        "nothing-remembered",
+        "no-such-memory",
         "unknown-execution",
         "unknown-memory",
         "unknown-session",
+        "unknown-dataset",
+        "unknown-evaluation",
+        "unknown-template",
         "unknown-workflow",
         "webhook-refused",
     ),
     HTTPStatus.METHOD_NOT_ALLOWED: ("method-refused",),
+    HTTPStatus.GONE: ("answer-link-expired",),
     HTTPStatus.CONFLICT: (
         "agent-taken",
         "answer-differs",
+        "answer-link-used",
         "built-in-workflow",
         "entry-moved",
         "execution-exists",
         "execution-unfinished",
         "gate-changed",
         "gate-closed",
-        "gate-unclear",
+        "gate-ambiguous",
         "id-taken",
         "journal-moved",
         "key-exists",
         "key-in-use",
         "key-reused",
         "last-admin",
-        "model-fixed",
+        "model-override",
         "migration-refused",
-        "no-designer",
+        "design-model-missing",
         "step-not-repeatable",
         "not-steerable",
         "concurrency-limit-reached",
@@ -134,9 +142,11 @@ _BY_STATUS: Final[dict[HTTPStatus, tuple[str, ...]]] = {
         "session-busy",
         "session-closed",
         "session-moved",
-        "store-uncopyable",
+        "store-copy-unsupported",
         "ownership-lost",
-        "tool-not-tried",
+        "provider-in-settings",
+        "credential-not-connected",
+        "tool-not-callable",
         "too-many-buffered-events",
         "votes-differ",
         "webhook-taken",
@@ -153,6 +163,10 @@ _BY_STATUS: Final[dict[HTTPStatus, tuple[str, ...]]] = {
         "input-invalid",
         "memory-not-a-list",
         "name-invalid",
+        "provider-invalid",
+        "publication-invalid",
+        "credential-invalid",
+        "authorization-refused",
         "request-invalid",
         "schedule-invalid",
         "secret-invalid",
@@ -199,7 +213,7 @@ def refusal(why: PointsmanError) -> JsonReply:
         str(why),
         hint=over_http(why.hint),
         headers=headers,
-        problems=[one.to_json() for one in problems],
+        problems=[problem.to_json() for problem in problems],
         more={"node": why.node, "why": why.why} if isinstance(why, PartialRunInvalid) else None,
     )
 
@@ -307,7 +321,7 @@ NAME_CHARS_MAX: Final = 60
 NO_OBJECT: Final = frozenset({"model_attributes_type", "model_type", "dict_type"})
 RAISED: Final = "Value error, "
 """Prefix of pydantic for messages of our validators."""
-JSON_TOLD: Final = "Send JSON, with `Content-Type: application/json`."
+JSON_HINT: Final = "Send JSON, with `Content-Type: application/json`."
 
 _Errors = Sequence[Mapping[str, object]]
 
@@ -321,12 +335,12 @@ def validation_reply(why: RequestValidationError, request: Request) -> JsonReply
             HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
             "media-type-refused",
             message if media_type else "the request has no `Content-Type` for its body",
-            hint=JSON_TOLD,
+            hint=JSON_HINT,
         )
     broken = next((error for error in errors if error["type"] == "json_invalid"), None)
     if broken is not None:
         return problem(
-            HTTPStatus.BAD_REQUEST, "body-invalid", f"the body is not JSON: {_json_error_text(broken)}", hint=JSON_TOLD
+            HTTPStatus.BAD_REQUEST, "body-invalid", f"the body is not JSON: {_json_error_text(broken)}", hint=JSON_HINT
         )
     route = request.scope.get("route")
     fields = _fields_of(route) if isinstance(route, APIRoute) else {}
@@ -386,6 +400,6 @@ def _fields_of(route: APIRoute) -> dict[str, bool]:
     declared = route.body_field.field_info.annotation if route.body_field is not None else None
     for kind in (declared, *get_args(declared)):
         if isinstance(kind, type) and issubclass(kind, BaseModel):
-            found = {field.alias or name: field.is_required() for name, field in kind.model_fields.items()}
-            return dict(sorted(found.items(), key=lambda field: not field[1]))
+            fields = {field.alias or name: field.is_required() for name, field in kind.model_fields.items()}
+            return dict(sorted(fields.items(), key=lambda field: not field[1]))
     return {}

@@ -30,7 +30,7 @@ from pointsman.operations.readiness import LeaderRole, Lifecycle
 from pointsman.operations.worker_role import ReportFailure, drain, first_of, keep_leading
 from pointsman.server.application import make_application, make_server_context
 from pointsman.server.connections import IDLE_S, Connection, ConnectionTable, bound, connections_for
-from pointsman.server.middleware.security import logged
+from pointsman.server.middleware import logged
 from pointsman.settings.sections import ServerSettings
 
 SOCKET: Final = "NOTIFY_SOCKET"
@@ -233,7 +233,7 @@ async def leading_store(
                 messages.leading()
             leads.set()
 
-    work = keep_leading(app.context, wait=standby, tell=messages.trouble, changed=changed)
+    work = keep_leading(app.context, wait=standby, tell=messages.trouble, changed=changed, role="server")
     async with asyncio.TaskGroup() as group:
         task = group.create_task(work)
         try:
@@ -258,13 +258,13 @@ def stopped_by_signals(server: uvicorn.Server, lifecycle: Lifecycle, hurry: asyn
         notify_service_manager("STOPPING=1")
 
     heeded = [one for one in STOPS if signal.getsignal(one) is not signal.SIG_IGN]
-    for one in heeded:
-        loop.add_signal_handler(one, stop)
+    for heeded_signal in heeded:
+        loop.add_signal_handler(heeded_signal, stop)
     try:
         yield
     finally:
-        for one in heeded:
-            loop.remove_signal_handler(one)
+        for heeded_signal in heeded:
+            loop.remove_signal_handler(heeded_signal)
 
 
 @contextmanager

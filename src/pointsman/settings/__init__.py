@@ -27,7 +27,8 @@ from typing import (
     get_origin,
 )
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, ValidationError, model_validator
+from typing_extensions import TypedDict
 
 from pointsman.definition.model.agents import AgentConfig
 from pointsman.definition.model.policies import Limits
@@ -52,6 +53,7 @@ from pointsman.settings.sections import (
     TelemetrySettings,
     VaultSettings,
 )
+from pointsman.store.errors import masked_address
 from pointsman.tools.client_tools import ClientToolDescription
 from pointsman.tools.commands import NAME as COMMAND_NAME
 from pointsman.tools.commands import CommandDescription
@@ -65,6 +67,7 @@ from pointsman.tools.sandbox.limits import SandboxSettings
 from pointsman.tools.sql.queries import NAME as SQL_NAME
 from pointsman.tools.sql.queries import DatabaseDescription
 from pointsman.tools.web_search import SearchSettings
+from pointsman.values import Json
 
 FILE: Final = "pointsman.toml"
 PREFIX: Final = "POINTSMAN_"
@@ -83,7 +86,7 @@ HttpTools: TypeAlias = dict[Annotated[str, Field(pattern=NAME)], HttpToolDescrip
 """Tool by name."""
 
 
-def _secret(value: object) -> object:
+def _as_secret(value: object) -> object:
     return {"value": value} if isinstance(value, str) else value
 
 
@@ -93,7 +96,7 @@ if TYPE_CHECKING:
     Secret: TypeAlias = SecretSettings | str
     """Type of the input; after validation it is a `SecretSettings` (`Settings.own_secrets`)."""
 else:
-    Secret = Annotated[SecretSettings, BeforeValidator(_secret)]
+    Secret = Annotated[SecretSettings, BeforeValidator(_as_secret)]
 
 
 class SecretSource(Protocol):
@@ -109,8 +112,8 @@ class SecretSource(Protocol):
         """Return whether `refresh` would read nothing now."""
         ...
 
-    async def refresh(self) -> None:
-        """Read changed secrets again. Cheap."""
+    async def refresh(self, *, at_once: bool = False) -> None:
+        """Read changed secrets again. Cheap. `at_once`: also if they were read a moment ago."""
         ...
 
     def secret(self, name: str) -> str | None:
@@ -160,7 +163,7 @@ class Settings(BaseModel):
     vault: VaultSettings = VaultSettings()
     """The keys of the secrets that the store keeps."""
     notifications: dict[str, NotificationSettings] = Field(default_factory=dict[str, NotificationSettings])
-    """Addresses that receive notices, by name."""
+    """Destinations of notices, by name."""
     limits: Limits = Field(default_factory=Limits)
     """Upper bounds of the limits of every execution, whatever its workflow declares and regardless of raised limits."""
     http: HttpSettings = HttpSettings()
@@ -188,7 +191,7 @@ class Settings(BaseModel):
     allow_email_sending: bool = False
     """Whether the tool `send_email` may send anything."""
     mail: MailSettings | None = None
-    """Mail server of the tool `send_email`."""
+    """Mail server of the tool `send_email`, and of notices by mail."""
     client_tools: dict[Annotated[str, Field(pattern=NAME)], ClientToolDescription] = Field(
         default_factory=dict[str, ClientToolDescription]
     )
@@ -225,6 +228,15 @@ class Settings(BaseModel):
     _kept: SecretSource | None = PrivateAttr(default=None)
     _sources: Mapping[str, str] = PrivateAttr(default_factory=dict[str, str])
 
+    @model_validator(mode="after")
+    def _notices_can_be_sent(self) -> Settings:
+        for name, one in self.notifications.items():
+            if one.format == "mail" and self.mail is None:
+                raise ValueError(f"notifications.{name}: the format `mail` needs a mail server: set [mail]")
+            if one.answer_links and not self.server.url:
+                raise ValueError(f"notifications.{name}: `answer_links` needs `url` under [server]")
+        return self
+
     @property
     def sources(self) -> Mapping[str, str]:
         """Setting -> its source: a file, a variable, a flag."""
@@ -245,9 +257,9 @@ class Settings(BaseModel):
 
     def with_kept(self, secrets: SecretSource) -> Settings:
         """Return a copy that looks up secrets here if the settings do not have them."""
-        found = self.model_copy()
-        found._kept = secrets
-        return found
+        copy = self.model_copy()
+        copy._kept = secrets
+        return copy
 
     def served_at(self, host: str | None, port: int | None) -> Settings:
         """Return a copy with the address of the flags."""
@@ -255,14 +267,14 @@ class Settings(BaseModel):
         if not flags:
             return self
         names = [self.sources.get("server", "default"), *(f"--{name}" for name in flags)]
-        found = self.model_copy(update={"server": self.server.model_copy(update=flags)})
-        return found.with_sources({**self.sources, "server": ", ".join(names)})
+        copy = self.model_copy(update={"server": self.server.model_copy(update=flags)})
+        return copy.with_sources({**self.sources, "server": ", ".join(names)})
 
     def with_sources(self, sources: Mapping[str, str]) -> Settings:
         """Return a copy with these sources."""
-        found = self.model_copy()
-        found._sources = sources
-        return found
+        copy = self.model_copy()
+        copy._sources = sources
+        return copy
 
     @property
     def own_secrets(self) -> Mapping[str, SecretSettings]:
@@ -277,7 +289,7 @@ class Settings(BaseModel):
     @property
     def price_list(self) -> Prices:
         """Prices, with those of the operator first."""
-        return Prices({name: one.price for name, one in self.prices.items()})
+        return Prices({name: price.price for name, price in self.prices.items()})
 
     def granted(self, environment: Mapping[str, str] | None = None) -> dict[str, str]:
         """Return the variables that definitions may use, with their values."""
@@ -285,10 +297,11 @@ class Settings(BaseModel):
         patterns = self.variables_from_env
         return {**{name: env[name] for name in (env if patterns else ()) if _fits(name, patterns)}, **self.variables}
 
-    async def refresh(self) -> None:
-        """Read changed secrets that are kept outside the settings. Call it before `secret`."""
+    async def refresh(self, *, at_once: bool = False) -> None:
+        """Read changed secrets that are kept outside the settings. Call it before `secret`. `at_once`: also if they
+        were read a moment ago."""
         if self._kept is not None:
-            await self._kept.refresh()
+            await self._kept.refresh(at_once=at_once)
 
     def secret(self, name: str, environment: Mapping[str, str] | None = None) -> str | None:
         """Return the value of a secret from the environment, these settings or outside them, in this order; None if it
@@ -359,7 +372,7 @@ def load_settings(
     for path in (config_directory() / FILE, *_here()):
         for key, value in _file(path).items():
             values[key], sources[key] = value, str(path)
-    for key in ("store", "model", "language", "delays"):
+    for key in ("store", "runtime", "model", "language", "delays"):
         if (value := env.get(PREFIX + key.upper())) is not None:
             values[key], sources[key] = value, PREFIX + key.upper()
     _move_python_tools(values, sources)
@@ -402,14 +415,20 @@ def _fields_at(model: type[BaseModel], place: Sequence[str | int]) -> list[str]:
     here: list[object] = [model]
     for part in place:
         below: list[object] = []
-        for one in _alternatives(here):
-            if isinstance(one, type) and issubclass(one, BaseModel):
-                below += [field.annotation for name, field in one.model_fields.items() if part in (name, field.alias)]
+        for alternative in _alternatives(here):
+            if isinstance(alternative, type) and issubclass(alternative, BaseModel):
+                below += [
+                    field.annotation for name, field in alternative.model_fields.items() if part in (name, field.alias)
+                ]
             else:
-                below += get_args(one)[-1:]
+                below += get_args(alternative)[-1:]
         here = below
-    models = [one for one in _alternatives(here) if isinstance(one, type) and issubclass(one, BaseModel)]
-    return [field.alias or name for one in models for name, field in one.model_fields.items()]
+    models = [
+        alternative
+        for alternative in _alternatives(here)
+        if isinstance(alternative, type) and issubclass(alternative, BaseModel)
+    ]
+    return [field.alias or name for model in models for name, field in model.model_fields.items()]
 
 
 def _alternatives(types: Sequence[object]) -> Iterator[object]:
@@ -438,3 +457,83 @@ def _file(path: Path) -> dict[str, object]:
         return {}
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as why:
         raise SettingsInvalid(f"{path} cannot be read: {why}", hint="Repair it, or move it away.") from None
+
+
+class ShownSetting(TypedDict):
+    """The effective value of a setting, and its source."""
+
+    value: Json
+    """Secrets in it are masked."""
+    source: str
+    """A file, an environment variable, a flag, or `default`."""
+
+
+class SettingView(ShownSetting):
+    """An effective setting."""
+
+    name: str
+
+
+class SettingsView(TypedDict):
+    """The version, the store and the effective settings of an installation."""
+
+    version: str
+    store: str
+    """The address of the store, without its password."""
+    settings: list[SettingView]
+
+
+def _masked(described: dict[str, object]) -> dict[str, object]:
+    """Mask the values of headers and of the environment, which may contain keys."""
+    hidden = {
+        key: dict.fromkeys(cast("dict[str, str]", described[key]), "***")
+        for key in ("headers", "env")
+        if key in described
+    }
+    return {**described, **hidden}
+
+
+def _masked_secret(settings: SecretSettings) -> dict[str, object]:
+    rule = settings.model_dump(mode="json", exclude={"value"}, exclude_defaults=True)
+    return {"value": "***" if settings.value else "", **rule}
+
+
+def shown(settings: Settings) -> dict[str, ShownSetting]:
+    """Return the settings with their sources, and with secrets masked."""
+    shown_settings: dict[str, ShownSetting] = {}
+    for key, value in settings.model_dump(mode="json").items():
+        if key == "providers":
+            value = {
+                name: {**p.model_dump(mode="json", exclude={"keys", "headers"}), "keys": len(p.keys)}
+                for name, p in settings.providers.items()
+            }
+        elif key == "notifications":
+            value = {
+                name: {**notification.model_dump(mode="json"), "secret": "***" if notification.secret else ""}
+                for name, notification in settings.notifications.items()
+            }
+        elif key in ("tools", "mcp"):
+            value = {name: _masked(cast("dict[str, object]", member)) for name, member in value.items()}
+        elif key == "telemetry" and value is not None:
+            value = _masked(value)
+        elif key in ("search", "mail", "metrics") and value is not None:
+            value = {
+                name: "***" if member and name in ("key", "password") else member for name, member in value.items()
+            }
+        elif key == "sql":
+            value = {
+                name: {**one.model_dump(mode="json"), "url": masked_address(one.url)}
+                for name, one in settings.sql.items()
+            }
+        elif key == "store":
+            value = masked_address(settings.store_url)
+        elif key == "vault":
+            value = {**settings.vault.model_dump(mode="json"), "keys": len(settings.vault.keys)}
+        elif key == "access" and settings.access.oidc is not None:
+            oidc = settings.access.oidc
+            hidden = oidc.model_copy(update={"client_secret": "***" if oidc.client_secret else ""})
+            value = settings.access.model_copy(update={"oidc": hidden}).model_dump(mode="json")
+        elif key == "secrets":
+            value = {name: _masked_secret(secret) for name, secret in settings.own_secrets.items()}
+        shown_settings[key] = {"value": cast(Json, value), "source": settings.sources.get(key, "default")}
+    return shown_settings

@@ -12,6 +12,7 @@ from pointsman.definition.model.base import Duration
 from pointsman.models.prices import Price
 from pointsman.ports import Quota, SecretRule
 from pointsman.tools.egress.addresses import read_host
+from pointsman.tools.mail import MailAddressInvalid, address_of
 from pointsman.values import Seconds
 
 if TYPE_CHECKING:
@@ -27,6 +28,9 @@ class ServerSettings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
     host: str = Field(default="127.0.0.1", min_length=1, max_length=253)
     port: int = Field(default=8000, ge=0, le=65_535)
+    url: str = Field(default="", pattern=r"^(https?://[^/?#\s]+(/[^?#\s]*)?)?$", max_length=500)
+    """Address at which people reach the server, such as `https://pointsman.example.org`; links in notices begin with
+    it."""
     names: tuple[Annotated[str, Field(pattern=HOST_NAME)], ...] = ()
     """Host names of the server, for example behind a proxy. It then rejects other names and requires a key of every
     caller."""
@@ -256,20 +260,88 @@ class Retention(StatusRetention):
     workflows: dict[str, StatusRetention] = Field(default_factory=dict[str, StatusRetention])
 
 
-class NotificationSettings(BaseModel):
-    """An address that receives notices, and which ones."""
+INTERVAL_S_MIN: Final = 60.0
+
+
+class RecipientSettings(BaseModel):
+    """A person, or a channel of several people, who receives notices and may answer by their links."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
-    url: str
+    name: str = Field(min_length=1, max_length=200)
+    """Name as in `approvers`; answers by a link are recorded under it."""
+    address: str = ""
+    """Mail address; only for the format `mail`."""
+    groups: tuple[str, ...] = ()
+    """Groups of the recipient, as in `approvers`."""
+    language: str = ""
+    """Language of the notices; empty: that of the destination."""
+
+    @field_validator("address")
+    @classmethod
+    def _mail_address(cls, address: str) -> str:
+        try:
+            return address_of(address) if address else ""
+        except MailAddressInvalid as why:
+            raise ValueError(str(why)) from None
+
+
+class NotificationSettings(BaseModel):
+    """A destination of notices, and which ones it receives."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    format: Literal["json", "slack", "teams", "mail"] = "json"
+    """`json`: a signed webhook. `slack`, `teams`: a message for a webhook of that product. `mail`: by the server of
+    `[mail]`."""
+    url: str = ""
+    """The address of the webhook; not for the format `mail`."""
     secret: str = Field(default="", repr=False)
-    """Key that signs the notices; best a handle: `secret.NAME`."""
+    """Key that signs webhooks; best a handle: `secret.NAME`."""
     events: tuple[Literal["gate", "completed", "failed", "cancelled", "interrupted"], ...] = ("gate", "failed")
     workflows: tuple[str, ...] = ("*",)
     """Patterns of workflow ids."""
+    recipients: tuple[RecipientSettings, ...] = ()
+    """With the format `mail`, everybody who receives mail: about gates, if the gate asks them. With other formats at
+    most one: the person or channel behind the address."""
+    answer_links: bool = False
+    """Whether notices of gates with `byLink` contain a link with which the recipient answers without an account."""
+    link_lifetime: Duration = Duration(Seconds(7 * 86_400.0))
+    """How long such a link is valid."""
+    reminder_interval: Duration | None = None
+    """How long after a notice of a gate that is still open a reminder follows; None: no reminders."""
+    reminders_max: int = Field(default=3, ge=1, le=100)
+    """How many reminders follow the notice of a gate."""
+    digest_interval: Duration | None = None
+    """Period whose notices are sent to each recipient as one message; None: each notice is sent at once."""
     language: str = ""
     """Language of gate messages; empty, or not translated by the author: the language of the execution."""
     private: bool = False
     """Whether addresses inside this network, and plain http, are allowed."""
+
+    @model_validator(mode="after")
+    def _consistent(self) -> NotificationSettings:
+        is_mail = self.format == "mail"
+        names = [recipient.name for recipient in self.recipients]
+        if is_mail and (self.url or not names or not all(recipient.address for recipient in self.recipients)):
+            raise ValueError("`mail` needs `recipients` with an `address` each, and has no `url`")
+        if not is_mail and (not self.url or len(names) > 1 or any(one.address for one in self.recipients)):
+            raise ValueError(f"`{self.format}` needs a `url`, and has at most one recipient, without `address`")
+        if len(names) != len({*names}):
+            raise ValueError("`recipients` has a name twice")
+        if self.answer_links and not names:
+            raise ValueError("`answer_links` needs `recipients`: answers are recorded under their names")
+        if self.digest_interval is not None and self.format == "json":
+            raise ValueError("`digest_interval` is for the formats slack, teams and mail")
+        for name in ("reminder_interval", "digest_interval"):
+            value: Duration | None = getattr(self, name)
+            if value is not None and value.seconds < INTERVAL_S_MIN:
+                raise ValueError(f"`{name}` is at least one minute")
+        return self
+
+    def recipient(self, name: str) -> RecipientSettings | None:
+        """Return a recipient of mail by name; with other formats, whose notices name nobody, the only one."""
+        if self.format != "mail" and not name:
+            return next(iter(self.recipients), None)
+        return next((one for one in self.recipients if one.name == name), None)
 
 
 class PriceSettings(BaseModel):

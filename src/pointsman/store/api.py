@@ -60,7 +60,8 @@ class StoreJournal(Journal, Protocol):
         """As `Journal.append`. Cancelling the call does not take the rows back: they may still be committed. Calls are
         committed in the order in which they were made, whether they are awaited or not.
 
-        `effects` are stored as by `EffectStore.record`, in the same transaction: if a row is refused, none is.
+        `effects` are stored as by `EffectStore.record`, in the same transaction: if a row is refused, none is. A
+        summary with the character NUL in a text is refused with its rows (`UnstorableValue`).
         """
         ...
 
@@ -72,7 +73,7 @@ class Executions(Protocol):
         """Add or replace a summary without a row. Prefer `StoreJournal.append(…, summary=…)`.
 
         `seq`: the row that the summary is derived from. If the journal has later rows, nothing is written: another
-        process appended them, and its summary is newer.
+        process appended them, and its summary is newer. Raises `UnstorableValue` for the character NUL in a text.
         """
         ...
 
@@ -296,8 +297,8 @@ class Store(Protocol):
         """
         ...
 
-    def follow(self, execution: ExecutionId, told: Listener) -> Callable[[], None]:
-        """Call `told` on the event loop soon after the execution got rows from any process (within about a second), and
+    def follow(self, execution: ExecutionId, listener: Listener) -> Callable[[], None]:
+        """Call `listener` on the event loop soon (about a second) after the execution got rows from any process, and
         sometimes without a reason.
 
         The returned function ends it. Read, then wait, then read again.
@@ -344,8 +345,8 @@ async def open_store(url: str) -> Store:
     """Open the store at `url`; create or migrate it if needed. Raises an `OperatorError` with the next step."""
     scheme, colon, _ = url.partition(":")
     if not colon or "=" in scheme:
-        shown = masked_address(url)
-        raise StoreUnknown(f"{shown!r} is not the address of a store", hint=f"For a file: sqlite:///{shown}")
+        address = masked_address(url)
+        raise StoreUnknown(f"{address!r} is not the address of a store", hint=f"For a file: sqlite:///{address}")
     return await opener_for(scheme, url)(url)
 
 
@@ -360,14 +361,14 @@ def opener_for(scheme: str, url: str) -> Opener:
         return open_sqlite
     if scheme in ("postgresql", "postgres"):
         return postgres_opener()
-    found = {point.name: point for point in entry_points(group=ENTRY_POINTS)}
-    if scheme not in found:
-        known = ", ".join(sorted({"memory:", "sqlite:", "postgresql:", *(f"{name}:" for name in found)}))
-        raise StoreUnknown(f"no store is installed for {masked_address(url)!r}", hint=f"Known kinds: {known}")
-    opener = cast("Opener", load_plugin(found[scheme]))
+    points = {point.name: point for point in entry_points(group=ENTRY_POINTS)}
+    if scheme not in points:
+        schemes = ", ".join(sorted({"memory:", "sqlite:", "postgresql:", *(f"{name}:" for name in points)}))
+        raise StoreUnknown(f"no store is installed for {masked_address(url)!r}", hint=f"Known kinds: {schemes}")
+    opener = cast("Opener", load_plugin(points[scheme]))
 
     async def opened(url: str) -> Store:
-        with package_errors(found[scheme], "cannot open the store"):
+        with package_errors(points[scheme], "cannot open the store"):
             return await opener(url)
 
     return opened

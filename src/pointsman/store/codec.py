@@ -30,6 +30,7 @@ from pointsman.json_meter import LEVELS_MAX, is_deeper
 from pointsman.ports import Row
 from pointsman.store.compression import PACKED_BYTES_MAX, VERIFY, large_values
 from pointsman.store.errors import JournalMoved, RowUnreadable, StoreDamaged, UnstorableValue
+from pointsman.store.records import Summary
 from pointsman.values import ExecutionId, Json, JsonObject
 
 HEADS_MAX: Final = 50_000
@@ -159,12 +160,12 @@ class Codec(Generic[E]):
         self._type = cast("type[RowContent[E]]", RowContent[union])
         self._events_decoder = msgspec.json.Decoder(self._events)
         self._decoder = msgspec.json.Decoder(self._type)
-        self._lifts = tuple(lifts)
+        self._upcasters = tuple(lifts)
 
     @property
     def shape(self) -> int:
         """The present shape number, which `encode` writes."""
-        return len(self._lifts)
+        return len(self._upcasters)
 
     def encode(self, events: tuple[E, ...], cause: Cause | None = None) -> bytes:
         """Encode a row. Raises `UnstorableValue` for values that would not be decoded unchanged."""
@@ -175,7 +176,7 @@ class Codec(Generic[E]):
     def decode(self, data: bytes, shape: int) -> RowContent[E]:
         """Decode a row. Raises `RowUnreadable` for anything outside the closed set."""
         try:
-            if shape != len(self._lifts):
+            if shape != len(self._upcasters):
                 return self._lifted(data, shape)
             if data.startswith(b"["):
                 return RowContent(self._events_decoder.decode(data))
@@ -186,13 +187,13 @@ class Codec(Generic[E]):
             ) from why
 
     def _lifted(self, data: bytes, shape: int) -> RowContent[E]:
-        if shape > len(self._lifts):
+        if shape > len(self._upcasters):
             raise RowUnreadable(f"a row has the future shape {shape}", hint=UPGRADE)
-        found: list[JsonObject] | RowContent[JsonObject] = _raw_rows.decode(data)
-        row = RowContent(tuple(found)) if isinstance(found, list) else found
+        rows: list[JsonObject] | RowContent[JsonObject] = _raw_rows.decode(data)
+        row = RowContent(tuple(rows)) if isinstance(rows, list) else rows
         raws: Sequence[JsonObject] = row.events
-        for lift in self._lifts[shape:]:
-            raws = [lift(raw) for raw in raws]
+        for upcaster in self._upcasters[shape:]:
+            raws = [upcaster(raw) for raw in raws]
         return RowContent(msgspec.convert(raws, self._events), row.cause)
 
 
@@ -246,6 +247,30 @@ def unstorable(value: object, reason: str) -> UnstorableValue:
         hint="Numbers must be finite and have less than 4300 digits, texts be valid Unicode, and values nest at most "
         f"{LEVELS_MAX} levels.",
     )
+
+
+def check_summary(summary: Summary) -> None:
+    """Raise `UnstorableValue` for a text with NUL, which PostgreSQL cannot store, or with half a character."""
+    try:
+        if NUL_IN_JSON not in msgspec.json.encode(summary):
+            return
+    except UnicodeEncodeError as why:
+        raise unstorable(summary, str(why)) from why
+    for name, value in children(summary):
+        if contains_nul(value):
+            raise UnstorableValue(
+                f"{name!r} of the execution {summary.execution!r} contains the character NUL",
+                hint="Remove the character U+0000 from it: lists of executions cannot store it.",
+            )
+
+
+NUL_IN_JSON: Final = b"\\u0000"
+"""NUL as msgspec writes it; also the last characters of an escaped backslash before `u0000`."""
+
+
+def contains_nul(value: object) -> bool:
+    """Return whether a text in the value, or a key of it, contains NUL."""
+    return "\0" in value if isinstance(value, str) else any(contains_nul(child) for _, child in children(value))
 
 
 def first_loss(value: object) -> str | None:

@@ -85,15 +85,15 @@ def _in_pieces(plain: bytes, large: Sequence[bytes]) -> Packed:
         blobs[digest] = content
         return digest
 
-    done = 0
+    offset = 0
     for value in large:
-        at = plain.find(value, done)
+        at = plain.find(value, offset)
         if at < 0:
             continue  # Left in the text: cutting must never change the row.
-        _text(pieces, plain[done:at], keep)
+        _text(pieces, plain[offset:at], keep)
         pieces.append(keep(value))
-        done = at + len(value)
-    _text(pieces, plain[done:], keep)
+        offset = at + len(value)
+    _text(pieces, plain[offset:], keep)
     return Packed(Form.PIECES, compress(msgspec.msgpack.encode(pieces)), blobs)
 
 
@@ -159,19 +159,19 @@ class Compressor(threading.local):
 
 
 @cache
-def _press() -> Compressor:
+def _compressor() -> Compressor:
     return Compressor()
 
 
 def compress(plain: bytes) -> bytes:
-    return _press().together(plain)
+    return _compressor().together(plain)
 
 
 def decompress(squeezed: bytes) -> bytes:
     import zstandard  # As above.
 
     try:
-        return _press().apart(squeezed)
+        return _compressor().apart(squeezed)
     except zstandard.ZstdError as why:
         raise StoreDamaged(f"compressed data cannot be unpacked: {why}", hint=VERIFY) from why
 
@@ -187,15 +187,15 @@ def large_values(events: Sequence[object]) -> list[bytes]:
     the same while it is wrapped, passed on and wrapped again. O(size) for each large container; holds the text of one
     container at a time beside the result.
     """
-    found: list[bytes] = []
+    chunks: list[bytes] = []
     pending = [*reversed(events)]
     while pending:
         item = pending.pop()
         if inner := [child for child in _inside(item) if type(child) not in SMALL and _is_large(child)]:
             pending.extend(reversed(inner))
         elif type(item) in WHOLE and _is_large(item):
-            found.append(_encode(item))
-    return found
+            chunks.append(_encode(item))
+    return chunks
 
 
 def _is_large(item: object) -> bool:

@@ -20,6 +20,8 @@ from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
+from msgspec import Struct
+
 from pointsman.errors import PointsmanError
 from pointsman.store.errors import LeaderExists, LeaderSuperseded
 from pointsman.values import ExecutionId
@@ -39,30 +41,30 @@ class Lease:
         self._shown: object = None
         self._since = now()
 
-    def is_over(self, shown: object) -> bool:
+    def is_over(self, position: object) -> bool:
         """Return whether the beat has not changed for too long."""
-        if shown != self._shown:
-            self._shown, self._since = shown, self._now()
+        if position != self._shown:
+            self._shown, self._since = position, self._now()
         return self._now() - self._since >= LEASE_S
 
 
 class Leadership:
     """The role of the leader, held until it is released, the store is closed, or another process takes over."""
 
-    def __init__(self, holder: str, epoch: int, let_go: Callable[[], Awaitable[None]]) -> None:
+    def __init__(self, holder: str, epoch: int, on_release: Callable[[], Awaitable[None]]) -> None:
         self.holder = holder
         self.epoch = epoch
         """Grows with every leader."""
         self.lost = asyncio.Event()
         """Set when another process has become the leader: this opening writes nothing any more."""
-        self._let_go = let_go
+        self._on_release = on_release
         self._held = True
 
     async def release(self) -> None:
         """Give the role up, so that a standby takes over. A second call has no effect."""
         if self._held:
             self._held = False
-            await self._let_go()
+            await self._on_release()
 
 
 def leader_exists(holder: str, since: float) -> LeaderExists:
@@ -137,11 +139,148 @@ def next_row_decides(mail: int) -> Generator[None, None, None]:
         DECIDED_MAIL.reset(before)
 
 
+class RuntimeFacts(Struct, frozen=True, kw_only=True):
+    """What a runtime states of itself to the others of its store."""
+
+    version: str = ""
+    """The release of Pointsman."""
+    role: str = "process"
+    """`server`, `worker`, or another process such as a command."""
+    queues: tuple[str, ...] = ()
+    """The queues whose steps it performs; it drives no execution then."""
+    capacity: int = 0
+    """How many executions it drives, or steps it performs, at a time; 0: no limit."""
+    engine: str = ""
+    """The engine that dispatches executions, without options; empty: none."""
+
+
+class RuntimeEntry(NamedTuple):
+    """A live runtime of a store, and what it does."""
+
+    name: str
+    facts: RuntimeFacts
+    started: float
+    """Unix seconds."""
+    beat_s: float
+    """Seconds since its last beat."""
+    executions: int
+    """How many executions it owns."""
+    steps: int
+    """How many placed steps it performs."""
+
+
+class ClaimCounts(Struct):
+    """What happened to the claims of this process since it opened the store."""
+
+    claimed: int = 0
+    taken_over: int = 0
+    """Of these: from a runtime that ended, hung or was cut off."""
+    refused: int = 0
+    """Another live runtime owned the execution."""
+    lost: int = 0
+    """Another runtime took the claim, because this one did not show that it works."""
+
+
+class QueueEntry(NamedTuple):
+    """A queue with its steps."""
+
+    queue: str
+    waiting: int
+    """Steps that no live worker performs."""
+    running: int
+    oldest_s: float
+    """How long the oldest waiting step has waited, in seconds; 0: none waits."""
+
+
+class PlacedStep(NamedTuple):
+    """A step that this runtime performs for the owner of its execution."""
+
+    no: int
+    execution: ExecutionId
+    step: str
+    attempt: int
+    version: int
+    """Grows whenever the owner places the step again."""
+
+
+class OwnPlacedStep(NamedTuple):
+    """A step of an execution that this runtime owns, in a queue."""
+
+    execution: ExecutionId
+    step: str
+    attempt: int
+    queue: str
+
+
+class StepQueues(Protocol):
+    """Steps that workers of queues perform. A row exists from `place` until its attempt has ended."""
+
+    async def place(self, execution: ExecutionId, step: str, attempt: int, queue: str) -> bool:
+        """Put an attempt into a queue, in place of an earlier one of its step. Idempotent. Return whether a live worker
+        serves the queue."""
+        ...
+
+    async def withdraw(self, execution: ExecutionId, step: str) -> None:
+        """Take a step out of its queue; the worker that performs it stops."""
+        ...
+
+    async def unserved(self) -> list[OwnPlacedStep]:
+        """Return the steps of executions that this runtime owns whose queues no live worker serves."""
+        ...
+
+    async def take(self, queues: Sequence[str], *, most: int, but: Sequence[tuple[int, int]]) -> list[PlacedStep]:
+        """Take at most `most` steps that no live worker performs. Starters and workflows get equal shares.
+
+        `but`: numbers and versions of steps to leave out.
+        """
+        ...
+
+    async def held(self) -> dict[int, bool]:
+        """Return the numbers of the steps that this runtime has taken and others have not taken or withdrawn since, and
+        whether their executions have not ended."""
+        ...
+
+    async def give_back(self, no: int) -> None:
+        """Leave a step to another worker."""
+        ...
+
+    async def finish(self, step: PlacedStep) -> None:
+        """Remove a step whose attempt has ended, unless another runtime performs it now."""
+        ...
+
+    async def queues(self) -> list[QueueEntry]:
+        """Return the queues with steps, by name."""
+        ...
+
+
 class Claims(Protocol):
     """Ownership of executions in a store that several processes drive. A token proves a claim; it grows with each."""
 
+    @property
+    def steps(self) -> StepQueues: ...
+
+    @property
+    def counts(self) -> ClaimCounts: ...
+
+    @property
+    def held(self) -> int:
+        """Number of executions that this process owns."""
+        ...
+
     async def register(self, name: str) -> None:
         """Add this runtime to the store, once. `name` identifies it to people."""
+        ...
+
+    async def announce(self, facts: RuntimeFacts) -> None:
+        """State what this runtime is, from now on."""
+        ...
+
+    async def runtimes(self) -> list[RuntimeEntry]:
+        """Return the live runtimes, the oldest first."""
+        ...
+
+    async def owned(self, limit: int) -> list[tuple[ExecutionId, str]]:
+        """Return executions with the names of their live owners, the newest executions first."""
         ...
 
     def begin(self, execution: ExecutionId) -> int:
@@ -180,6 +319,10 @@ class Claims(Protocol):
         """Return executions whose owner is not alive, or that have undecided mail and no owner: the oldest 200."""
         ...
 
+    async def shares(self, executions: Sequence[ExecutionId]) -> dict[ExecutionId, str]:
+        """Return starter and workflow of executions: each pair gets an equal share of the workers."""
+        ...
+
     async def post(self, execution: ExecutionId, key: str, report: bytes) -> int:
         """Put a report into the mailbox of an execution, once for each key; return its number."""
         ...
@@ -200,8 +343,8 @@ class Claims(Protocol):
         """Delete reports that were decided more than a day ago, and runtimes that ended before that."""
         ...
 
-    async def listen(self, heard: Callable[[], None]) -> None:
-        """Call `heard` when mail or an outcome may have arrived, until cancelled. Notifications may get lost."""
+    async def listen(self, notify: Callable[[], None]) -> None:
+        """Call `notify` when mail or an outcome may have arrived, until cancelled. Notifications may get lost."""
         ...
 
 
@@ -215,40 +358,44 @@ class Followers:
     """Callbacks by execution."""
 
     def __init__(self) -> None:
-        self._told: dict[ExecutionId, list[Listener]] = {}
+        self._listeners: dict[ExecutionId, list[Listener]] = {}
         self._seen: dict[ExecutionId, int] = {}
 
     @property
     def any(self) -> bool:
-        return bool(self._told)
+        return bool(self._listeners)
 
     @property
     def executions(self) -> list[ExecutionId]:
-        return [*self._told]
+        return [*self._listeners]
 
-    def add(self, execution: ExecutionId, told: Listener) -> Callable[[], None]:
+    def add(self, execution: ExecutionId, listener: Listener) -> Callable[[], None]:
         """Add a listener; the returned function removes it."""
-        self._told.setdefault(execution, []).append(told)
+        self._listeners.setdefault(execution, []).append(listener)
 
         def leave() -> None:
-            left = self._told.get(execution, [])
-            if told in left:
-                left.remove(told)
-            if not left:
-                self._told.pop(execution, None)
+            listeners = self._listeners.get(execution, [])
+            if listener in listeners:
+                listeners.remove(listener)
+            if not listeners:
+                self._listeners.pop(execution, None)
                 self._seen.pop(execution, None)
 
         return leave
 
     def tell(self, executions: Iterable[ExecutionId]) -> None:
         for execution in executions:
-            for told in [*self._told.get(execution, ())]:
-                told()
+            for listener in [*self._listeners.get(execution, ())]:
+                listener()
 
     def saw(self, lasts: Mapping[ExecutionId, int]) -> None:
         """Call the listeners of executions whose last row changed since the last look."""
-        changed = [one for one, last in lasts.items() if one in self._told and self._seen.get(one) != last]
-        self._seen.update((one, lasts[one]) for one in changed)
+        changed = [
+            execution
+            for execution, last in lasts.items()
+            if execution in self._listeners and self._seen.get(execution) != last
+        ]
+        self._seen.update((execution, lasts[execution]) for execution in changed)
         self.tell(changed)
 
 
@@ -261,8 +408,8 @@ class Polling:
         self._every_s = every_s
         self._task: asyncio.Task[None] | None = None
 
-    def follow(self, execution: ExecutionId, told: Listener) -> Callable[[], None]:
-        leave = self._followers.add(execution, told)
+    def follow(self, execution: ExecutionId, listener: Listener) -> Callable[[], None]:
+        leave = self._followers.add(execution, listener)
         if self._task is None:
             self._task = asyncio.get_running_loop().create_task(self._run())
         return leave

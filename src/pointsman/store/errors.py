@@ -57,7 +57,8 @@ class MemoryFull(CallerError):
 
 
 class UnstorableValue(CallerError):
-    """Decoding would not return the value unchanged: NaN, infinity, a lone surrogate, or too deep nesting."""
+    """Decoding would not return the value unchanged: NaN, infinity, a lone surrogate, or too deep nesting; or NUL in a
+    summary."""
 
     code: ClassVar[str] = "unstorable-value"
 
@@ -110,10 +111,10 @@ class StoreUnreachable(StoreFailed, Outage):
     code: ClassVar[str] = "store-unreachable"
 
 
-class StoreCrowded(StoreFailed, Outage):
+class StoreOverloaded(StoreFailed, Outage):
     """The server of the store has no free connection or memory."""
 
-    code: ClassVar[str] = "store-crowded"
+    code: ClassVar[str] = "store-overloaded"
 
 
 class VectorsDiffer(OperatorError):

@@ -108,15 +108,15 @@ USAGE_COLUMNS: Final[tuple[LiteralString, ...]] = (
 
 def added_up(takings: Collection[UsageRecord], query: UsageQuery) -> list[tuple[About, UsageAmounts]]:
     """Add up records in memory, for the store without tables."""
-    found: dict[About, UsageAmounts] = {}
+    sums: dict[About, UsageAmounts] = {}
     for taking in takings:
         if (query.since or taking.day) <= taking.day <= (query.until or taking.day):
-            known = {name: getattr(taking, name) for name in ("day", "execution", "workflow", "revision", "owner")}
-            for place, taken in taking.entries:
-                about = known | place._asdict()
-                if all(str(about[name]) == wanted for name, wanted in query.of.items()):
-                    found.setdefault(tuple(about[name] for name in query.by), UsageAmounts()).add(taken)
-    return [*found.items()]
+            fields = {name: getattr(taking, name) for name in ("day", "execution", "workflow", "revision", "owner")}
+            for place, amounts in taking.entries:
+                about = fields | place._asdict()
+                if all(str(about[name]) == value for name, value in query.of.items()):
+                    sums.setdefault(tuple(about[name] for name in query.by), UsageAmounts()).add(amounts)
+    return [*sums.items()]
 
 
 Measure: TypeAlias = Literal["tokens", "modelCalls", "toolCalls", "costUsd"]
@@ -166,17 +166,17 @@ class Spenders(Struct, frozen=True, kw_only=True):
     parent: ExecutionId | None = None
 
 
-def amount_of(spent: BudgetUsage, measure: Measure) -> float:
+def amount_of(usage: BudgetUsage, measure: Measure) -> float:
     """Return the amount that a budget measures."""
     match measure:
         case "tokens":
-            return spent.tokens
+            return usage.tokens
         case "modelCalls":
-            return spent.model_calls
+            return usage.model_calls
         case "toolCalls":
-            return spent.tool_calls
+            return usage.tool_calls
         case "costUsd":
-            return spent.cost_usd
+            return usage.cost_usd
 
 
 DIGITS_MAX: Final = 18
@@ -212,6 +212,8 @@ class GateEntry(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A digest of the content that the gate shows."""
     scripted: bool = False
     """The scripted model answers in its execution: the content may be made up."""
+    by_link: bool = False
+    """Whether the signed link of a notification is enough to answer."""
 
     @property
     def asked(self) -> tuple[str, ...]:
@@ -304,6 +306,8 @@ class ExecutionQuery(Struct, frozen=True, kw_only=True):
     oldest_first: bool = False
     trials: bool = True
     """Include partial runs, whose ids begin with `TRIAL`."""
+    prefix: str = ""
+    """Only those whose ids begin with this text."""
     limit: int = 50
 
 
@@ -322,9 +326,9 @@ class WorkflowDraft(Struct, frozen=True, kw_only=True):
     author: str = ""
 
 
-def revision_named(wanted: str) -> int | None:
+def revision_named(text: str) -> int | None:
     """Return the `3` of `id@3`; None: it is a version, or not a number of a revision."""
-    return int(wanted) if wanted.isascii() and wanted.isdigit() and len(wanted) <= DIGITS_MAX else None
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= DIGITS_MAX else None
 
 
 class SavedWorkflow(Struct, frozen=True, kw_only=True):

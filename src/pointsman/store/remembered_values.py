@@ -97,7 +97,7 @@ def number_of(stored: str) -> int:
 
 
 def history_update(
-    change: MemoryChange, current: CurrentValue | None, made: ChangeResult, last: HistoryRow | None
+    change: MemoryChange, current: CurrentValue | None, result: ChangeResult, last: HistoryRow | None
 ) -> HistoryUpdate:
     """Return the history rows for a value that is set or appended to. `last`: the row with the highest number.
 
@@ -108,16 +108,16 @@ def history_update(
     if current is None:
         # A new value, or one in place of an expired one, whose history is deleted with it.
         return HistoryUpdate((_now(change, number + 1),), number + 1)
-    known = HistoryEntry() if last is None else _TRACES.decode(last.data)
+    entry = HistoryEntry() if last is None else _TRACES.decode(last.data)
     if last is None or last.changed != current.changed:
         # A change without history came between: the value of that row is lost, and its writer is unknown.
-        number, known = number + 1, HistoryEntry()
-    if made.data == current.data:
+        number, entry = number + 1, HistoryEntry()
+    if result.data == current.data:
         return HistoryUpdate((_now(change, number),), 1)
-    if change.operation == "append" and isinstance(made.value, list):
-        was = HistoryEntry(by=known.by, items=len(made.value) - 1)
+    if change.operation == "append" and isinstance(result.value, list):
+        was = HistoryEntry(by=entry.by, items=len(result.value) - 1)
     else:
-        was = HistoryEntry(by=known.by, value=Raw(current.data))
+        was = HistoryEntry(by=entry.by, value=Raw(current.data))
     before = HistoryRow(number, msgspec.json.encode(was), current.changed, current.expires)
     now = _now(change, number + 1)
     return HistoryUpdate((before, now) if change.quota.earlier else (now,), number + 1 - change.quota.earlier)
@@ -130,9 +130,9 @@ def _now(change: MemoryChange, number: int) -> HistoryRow:
 def history_of_rows(current: CurrentValue, rows: Sequence[HistoryRow], *, at: float) -> list[PastValue]:
     """Return the values of a key, the present one first. `rows`: the highest number first."""
     value = decode_json(current.data)
-    known = _TRACES.decode(rows[0].data) if rows and rows[0].changed == current.changed else HistoryEntry()
+    entry = _TRACES.decode(rows[0].data) if rows and rows[0].changed == current.changed else HistoryEntry()
     number = 1 if not rows else rows[0].number + (rows[0].changed != current.changed)
-    told = [PastValue(number, value, current.changed, current.expires, known.by)]
+    values = [PastValue(number, value, current.changed, current.expires, entry.by)]
     following: Json | None = value
     for row in rows:
         if row.number == number:
@@ -141,8 +141,8 @@ def history_of_rows(current: CurrentValue, rows: Sequence[HistoryRow], *, at: fl
         following = _value_of(row, following if row.number == number - 1 else None) if lives else None
         number = row.number
         if following is not None:
-            told.append(PastValue(number, following, row.changed, row.expires, _TRACES.decode(row.data).by))
-    return told
+            values.append(PastValue(number, following, row.changed, row.expires, _TRACES.decode(row.data).by))
+    return values
 
 
 def _value_of(row: HistoryRow, following: Json | None) -> Json | None:
@@ -166,9 +166,9 @@ def mark_of(data: bytes) -> bytes:
     return hashlib.sha256(data).digest()
 
 
-def check_length(model: str, known: Iterable[int], length: int) -> None:
+def check_length(model: str, lengths: Iterable[int], length: int) -> None:
     """Raise `VectorsDiffer` if vectors of another length are stored. Empty ones do not count."""
-    other = next((one for one in known if one and length and one != length), None)
+    other = next((size for size in lengths if size and length and size != length), None)
     if other is not None:
         raise VectorsDiffer(
             f"the embeddings of {model!r} have {length} numbers, the stored ones have {other}",
@@ -230,15 +230,15 @@ class ChangeResult(NamedTuple):
     answer: Json
 
 
-def change_result(change: MemoryChange, known: Json | None) -> ChangeResult:
+def change_result(change: MemoryChange, current: Json | None) -> ChangeResult:
     """Apply a change. Raises `MemoryNotAList`, and `MemoryFull` for a value above the size limit."""
     match change.operation:
         case "delete":
-            return ChangeResult(None, b"", known is not None)
+            return ChangeResult(None, b"", current is not None)
         case "append":
-            if known is not None and not isinstance(known, list):
+            if current is not None and not isinstance(current, list):
                 raise not_a_list(change.key)
-            value: Json = [*(known or []), change.value]
+            value: Json = [*(current or []), change.value]
         case "set":
             value = change.value
     if value is None:

@@ -57,6 +57,7 @@ LEFT_OUT: Final[Mapping[str, str]] = {
     "memory_vectors": "they are computed again",
     "leader": "no process leads the copy",
     "runtimes": "no process drives the copy",
+    "placed_steps": "no worker performs steps of the copy",
     "mailbox": "a request waits for its answer, which the copy cannot give",
 }
 """Tables that are not parts of a copy, and why."""
@@ -78,10 +79,10 @@ class StoreNotEmpty(OperatorError):
     code: ClassVar[str] = "store-not-empty"
 
 
-class StoreUncopyable(OperatorError):
+class StoreCopyUnsupported(OperatorError):
     """This kind of store cannot be copied as a whole."""
 
-    code: ClassVar[str] = "store-uncopyable"
+    code: ClassVar[str] = "store-copy-unsupported"
 
 
 class StoreTransfer(Protocol):
@@ -104,10 +105,10 @@ class TransferableStore(Protocol):
     def copying(self) -> StoreTransfer: ...
 
 
-def transfer_of(store: object, shown: str) -> StoreTransfer:
-    """Raise `StoreUncopyable` if the store cannot be copied."""
+def transfer_of(store: object, address: str) -> StoreTransfer:
+    """Raise `StoreCopyUnsupported` if the store cannot be copied."""
     if not isinstance(store, TransferableStore):
-        raise StoreUncopyable(f"{shown!r} cannot be copied as a whole", hint="Use a SQLite or PostgreSQL store.")
+        raise StoreCopyUnsupported(f"{address!r} cannot be copied as a whole", hint="Use a SQLite or PostgreSQL store.")
     return store.copying
 
 

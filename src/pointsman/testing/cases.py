@@ -29,7 +29,7 @@ from pointsman.definition.model.work import HttpConfig
 from pointsman.definition.problems import Problem, did_you_mean, error, pointer_to, sort_problems
 from pointsman.definition.reading.documents import BYTES_MAX, read_document
 from pointsman.errors import AuthorError, PointsmanError, sentences
-from pointsman.executions.isolation import Isolation, OutsideRefused
+from pointsman.executions.isolation import ExternalCallRefused, Isolation
 from pointsman.executions.opening import GivenAnswer, drive
 from pointsman.models.script import Script
 from pointsman.runtime.dependencies import SystemClock
@@ -72,7 +72,7 @@ def _duration(value: object) -> object:
 
 Seconds = Annotated[float, BeforeValidator(_duration)]
 Texts = Annotated[tuple[str, ...], BeforeValidator(_listed)]
-Said = Annotated[tuple[str | JsonObject, ...], BeforeValidator(_listed)]
+ScriptedAnswers = Annotated[tuple[str | JsonObject, ...], BeforeValidator(_listed)]
 
 
 class Expect(_Part):
@@ -128,7 +128,7 @@ class WorkflowCase(_Part):
     lenient: bool = False
     script: str | JsonObject | None = None
     input: Json = None
-    answers: dict[str, Said] = Field(default_factory=dict[str, Said])
+    answers: dict[str, ScriptedAnswers] = Field(default_factory=dict[str, ScriptedAnswers])
     """Node -> the answers at its gates, one after another: an action, or {action, data, comment, by, groups}."""
     signals: JsonObject = {}
     """Events delivered, in order, while it waits: name -> data."""
@@ -223,8 +223,8 @@ def differences(expected: Json, found: Json, at: str) -> Iterator[str]:
             else:
                 yield from differences(value, found[key], f"{at}.{key}")
     elif isinstance(expected, list) and isinstance(found, list) and len(expected) == len(found):
-        for number, (wanted, came) in enumerate(zip(expected, found, strict=True)):
-            yield from differences(wanted, came, f"{at}[{number}]")
+        for number, (wanted, actual) in enumerate(zip(expected, found, strict=True)):
+            yield from differences(wanted, actual, f"{at}[{number}]")
     elif not same(expected, found):
         yield f"{at}: expected {shown(expected)}, was {shown(found)}"
 
@@ -242,7 +242,7 @@ def missing_in_order(expected: Sequence[Json], found: Sequence[Json]) -> Json | 
     """Return the first of `expected` that does not occur in `found` after the previous ones; None if all do."""
     rest = iter(found)
     for wanted in expected:
-        if not any(fits(wanted, came) for came in rest):
+        if not any(fits(wanted, actual) for actual in rest):
             return wanted
     return None
 
@@ -256,7 +256,7 @@ IN_MEMORY: Final = "memory:"
 
 
 @dataclass(frozen=True, slots=True)
-class CaseResult:
+class WorkflowTestResult:
     """The result of one test. Without failures it passed."""
 
     file: Path
@@ -266,20 +266,20 @@ class CaseResult:
     """In real time."""
 
 
-def run_file(path: Path) -> Iterator[CaseResult]:
+def run_file(path: Path) -> Iterator[WorkflowTestResult]:
     """Run the tests of a file. An unusable file counts as one failed test."""
     try:
         cases = read_tests(path)
     except TestRefused as why:
-        told = [f"{path}:{p.line}:{p.column}: {sentences(p.message, p.hint)}" for p in why.problems] or [
+        messages = [f"{path}:{p.line}:{p.column}: {sentences(p.message, p.hint)}" for p in why.problems] or [
             sentences(str(why), why.hint)
         ]
-        yield CaseResult(path, path.name, tuple(told), 0.0)
+        yield WorkflowTestResult(path, path.name, tuple(messages), 0.0)
         return
     for case in cases:
         began = time.perf_counter()
         failures = run_case(case, path.parent)
-        yield CaseResult(path, case.name, failures, time.perf_counter() - began)
+        yield WorkflowTestResult(path, case.name, failures, time.perf_counter() - began)
 
 
 def run_case(case: WorkflowCase, directory: Path, *, store: str = IN_MEMORY) -> tuple[str, ...]:
@@ -325,7 +325,7 @@ async def _run(app: Pointsman, source: Workflow, saved: list[Workflow], case: Wo
         execution = await app.start(source, case.input, session=case.session, by=case.by, lenient=case.lenient)
         unused = await _drive(execution, case)
         view = await execution.view()
-        events = [event async for event in execution.events(follow=False)]
+        events = [event async for event in execution.journal(follow=False)]
     found = [*_mismatches(case.expect, json_of(view), events)]
     if app.isolation is not None:
         found += _unexpected_refusals(app.isolation, case.expect, found)
@@ -344,7 +344,7 @@ def _names_of_nothing(app: Pointsman, case: WorkflowCase, *workflows: Workflow) 
 
 
 async def _drive(execution: Execution, case: WorkflowCase) -> tuple[GivenAnswer, ...]:
-    answers = tuple(_answer(node, one) for node, said in case.answers.items() for one in said)
+    answers = tuple(_answer(node, one) for node, scripted_answers in case.answers.items() for one in scripted_answers)
     answers = await drive(execution, answers)
     for name, data in case.signals.items():
         await execution.signal(name, data)
@@ -355,11 +355,11 @@ async def _drive(execution: Execution, case: WorkflowCase) -> tuple[GivenAnswer,
     return answers
 
 
-def _answer(node: str, said: str | JsonObject) -> GivenAnswer:
-    if isinstance(said, str):
-        return GivenAnswer(node, said)
+def _answer(node: str, scripted_answer: str | JsonObject) -> GivenAnswer:
+    if isinstance(scripted_answer, str):
+        return GivenAnswer(node, scripted_answer)
     try:
-        answer = PersonAnswer.model_validate(said)
+        answer = PersonAnswer.model_validate(scripted_answer)
     except ValidationError as why:
         message, hint = wrong_field(PersonAnswer, why.errors()[0], "key")
         raise TestRefused(f"answers.{node}: {_dotted(why.errors()[0])}: {message}", hint=hint) from None
@@ -391,14 +391,16 @@ def _mismatches(expect: Expect, view: JsonObject, events: list[JsonObject]) -> I
 
 def _errors(expected: tuple[str | JsonObject, ...], found: list[JsonObject]) -> Iterator[str]:
     wanted: list[JsonObject] = [{"code": one} if isinstance(one, str) else one for one in expected]
-    if len(wanted) != len(found) or not all(fits(one, came) for one, came in zip(wanted, found, strict=True)):
-        came: list[Json] = [{"code": one["code"], "nodeId": one["nodeId"], "message": one["message"]} for one in found]
-        yield f"errors: expected {shown([*expected])}, were {shown(came)}"
+    if len(wanted) != len(found) or not all(fits(one, actual) for one, actual in zip(wanted, found, strict=True)):
+        actual: list[Json] = [
+            {"code": one["code"], "nodeId": one["nodeId"], "message": one["message"]} for one in found
+        ]
+        yield f"errors: expected {shown([*expected])}, were {shown(actual)}"
 
 
 def _unexpected_refusals(isolation: Isolation, expect: Expect, found: Sequence[str]) -> list[str]:
     """Return the refused calls that the outcome does not show, such as those whose failure a model received."""
-    code = OutsideRefused.code
+    code = ExternalCallRefused.code
     wanted = [one if isinstance(one, str) else one.get("code") for one in expect.errors or ()]
     if code in wanted or any(code in one for one in found):
         return []

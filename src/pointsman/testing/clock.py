@@ -25,10 +25,10 @@ STUCK_S: Final = 30.0
 """Real seconds without progress, after which the loop counts as stuck."""
 
 
-class NothingCanHappen(EngineBug):
+class VirtualTimeDeadlock(EngineBug):
     """Everything waits, and no timer, thread or connection is left that could end the wait."""
 
-    code = "nothing-can-happen"
+    code = "virtual-time-deadlock"
 
 
 class VirtualClock:
@@ -65,7 +65,7 @@ class _Leaping(selectors.BaseSelector):
             return []
         ready = self._real.select(STUCK_S)
         if not ready:
-            raise NothingCanHappen("all tasks wait, and no timer is due: the test cannot continue")
+            raise VirtualTimeDeadlock("all tasks wait, and no timer is due: the test cannot continue")
         return ready
 
     def register(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:

@@ -1,29 +1,41 @@
-"""Random workflows from a seed: every control type, nested. For properties that hold for all graphs.
+"""Random workflows from a seed: every type of node that runs, nested. For properties that hold for all graphs.
 
     document = random_workflow(seed=7, size=20)
 
 The outcome depends on the input, never on timing: concurrent steps write separate paths or append to the log. `unruly`
 adds features that race by their nature: joins that wait for some branches, terminating ends, uncaught failures.
 `undone` lets the workflow fail once nothing moves any more, and its steps be undone. Work nodes whose id begins with
-`bad` fail; those with `slow` fail the first time only.
+`bad` fail; those with `slow` fail the first time only; those with `caller` leave a tool call pending on odd visits.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from random import Random
 from typing import Final, NamedTuple, TypeAlias
 
 from pointsman.engine.actions import ProposedCall
 from pointsman.engine.commands import Execute
 from pointsman.engine.failures import Failure
-from pointsman.engine.reports import ToolCallsProposed, WorkDone, WorkFailed
+from pointsman.engine.reports import ToolCall, ToolCallsProposed, WorkDone, WorkFailed
 from pointsman.values import Json, JsonObject
 
 INPUT: Final[JsonObject] = {"n": 5, "items": ["a", "b", "c"]}
 """An input for which the conditions of random workflows take both values."""
 
 REDUCERS: Final = {"log": "append", "count.*": "add", "by.*.*": "append"}
+
+WORK: Final[Mapping[str, JsonObject]] = {
+    "tool": {"tool": "look_up"},
+    "agent": {"prompt": "Go on with {input.n}"},
+    "memory": {"scope": "execution", "operation": "get", "key": "seen"},
+    "code": {"source": "1"},
+    "http": {"url": "https://example.com/{input.n}"},
+    "planner": {"goal": "Sort {input.n} things"},
+    "verifier": {"criteria": "It is short."},
+    "structured-record": {"schema": {"type": "object"}, "input": "input", "records": "log"},
+}
+"""Types of work, with a configuration of each. Executors alone distinguish them; simulated work is the same."""
 
 DEPTH_MAX: Final = 5
 
@@ -65,7 +77,9 @@ def perform(command: Execute) -> WorkDone | WorkFailed | ToolCallsProposed:
         return ToolCallsProposed(step=step, attempt=attempt, calls=calls)
     if step.node.startswith("bad") or (step.node.startswith("slow") and attempt == 1):
         return WorkFailed(step=step, attempt=attempt, failure=Failure(code="bad", message="meant to", retryable=True))
-    return WorkDone(step=step, attempt=attempt, result=str(step), next="left" if step.visit % 2 else "right")
+    is_odd = bool(step.visit % 2)
+    pending = (ToolCall(id="call", name="look_up", arguments={}),) if step.node.startswith("caller") and is_odd else ()
+    return WorkDone(step=step, attempt=attempt, result=str(step), next="left" if is_odd else "right", pending=pending)
 
 
 def _calls(command: Execute) -> tuple[ProposedCall, ...]:
@@ -83,6 +97,8 @@ def _calls(command: Execute) -> tuple[ProposedCall, ...]:
 class _Drawing:
     def __init__(self, seed: int, size: int, *, unruly: bool, undone: bool) -> None:
         self.random = Random(seed)
+        self.types = Random(-1 - seed)
+        """Chooses types of nodes; apart, so that types do not change the shape of a graph."""
         self.left = size
         self.unruly = unruly
         self.undone = undone
@@ -100,7 +116,7 @@ class _Drawing:
             self.after(lasts, Block(self.node("end", "end"), ()))
         return {
             "id": "random",
-            "state": {name: {"reduce": how} for name, how in REDUCERS.items()},
+            "state": {name: {"reduce": reducer} for name, reducer in REDUCERS.items()},
             "config": {"limits": {"steps": 600, "stateSize": "200KB", "parallel": self.random.choice([1, 2, 8])}},
             "nodes": [*self.nodes],
             "edges": self.edges,
@@ -109,13 +125,16 @@ class _Drawing:
 
     def undo(self) -> None:
         """Add compensations to work, gates and children: some succeed at once, some on retry, some never."""
-        done = [node for node in self.nodes if node["type"] in ("tool", "human", "workflow")]
-        ways = [self.node("undo", "tool", {"tool": "look_up"}, outputs={"log": "result"})]
-        ways += [self.node("slow", "tool", {"tool": "look_up"}, execution={"retries": 1})]
-        ways += [self.node("bad", "tool", {"tool": "look_up"}), self.node("child", "workflow", {"workflow": "other"})]
+        done = [node for node in self.nodes if node["type"] in (*WORK, "human", "workflow")]
+        undo_nodes = [self.node("undo", "tool", {"tool": "look_up"}, outputs={"log": "result"})]
+        undo_nodes += [self.node("slow", "tool", {"tool": "look_up"}, execution={"retries": 1})]
+        undo_nodes += [
+            self.node("bad", "tool", {"tool": "look_up"}),
+            self.node("child", "workflow", {"workflow": "other"}),
+        ]
         for node in done:
             if self.random.random() < 0.7:
-                node["compensate"] = self.random.choice(ways)
+                node["compensate"] = self.random.choice(undo_nodes)
 
     # Pieces
 
@@ -157,6 +176,10 @@ class _Drawing:
     # Simple blocks
 
     def work(self, depth: int) -> Block:
+        name = self.work_node()
+        return Block(name, (name,)) if self.types.random() < 0.9 else self.calls(name)
+
+    def work_node(self) -> str:
         kinds = ["tool", "tool", "slow", "danger", "bad"] if self.unruly else ["tool", "tool", "slow", "danger"]
         more: JsonObject = {}
         if self.random.random() < 0.3:
@@ -166,15 +189,36 @@ class _Drawing:
         if self.random.random() < 0.15:
             more["requiresApproval"] = True
         execution: JsonObject = {"retries": 1, **({"delay": "1s"} if self.random.random() < 0.2 else {})}
-        name = self.node(self.random.choice(kinds), "tool", {"tool": "look_up"}, execution=execution, **more)
-        return Block(name, (name,))
+        prefix = self.random.choice(kinds)
+        kind = self.types.choice([*WORK]) if self.types.random() < 0.5 else "tool"
+        if kind == "verifier":
+            more["routing"] = "all"
+        return self.node(prefix, kind, WORK[kind], execution=execution, **more)
+
+    def calls(self, before: str) -> Block:
+        """Draw an agent behind a node, whose pending calls a tool executor runs and returns.
+
+        What the agent does depends on the number of its visit, so only one branch at a time may reach it.
+        """
+        agent = self.node("caller", "agent", WORK["agent"], routing="label")
+        executor, out = self.node("tools", "tool_executor"), self.node("set", "transform", {})
+        self.edge(before, agent)
+        self.edge(agent, executor)
+        self.edge(agent, out, {"type": "label", "label": "right"})
+        return Block(before, (out,))
 
     def change(self, depth: int) -> Block:
-        name = self.node("set", "transform", {"set": {f"count.c{len(self.nodes)}": "1"}})
+        if self.types.random() < 0.2:
+            name = self.node("render", "template-render", {"template": "{input.n} items"})
+        else:
+            name = self.node("set", "transform", {"set": {f"count.c{len(self.nodes)}": "1"}})
         return Block(name, (name,))
 
     def tell(self, depth: int) -> Block:
-        name = self.node("tell", "emit", {"event": "told", "data": "input.n"})
+        if self.types.random() < 0.3:
+            name = self.node("tell", "progress", {"message": "{input.n} items"})
+        else:
+            name = self.node("tell", "emit", {"event": "told", "data": "input.n"})
         return Block(name, (name,))
 
     def gate(self, depth: int) -> Block:
@@ -333,9 +377,9 @@ class _Drawing:
             block = self.block(DEPTH_MAX)
             self.edge(name, block.first)
             self.after(block.lasts, Block(each, ()))
-        behind = self.work(depth)
-        self.edge(each, behind.first)
-        for source in (behind.first, name):
+        behind = self.work_node()  # Both branches visit it in any order: no agent with pending calls.
+        self.edge(each, behind)
+        for source in (behind, name):
             self.edge(source, merged)
         if self.unruly and self.random.random() < 0.3:
             self.edge(name, self.node("end", "end", {"terminate": True}))

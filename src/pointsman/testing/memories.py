@@ -140,9 +140,9 @@ async def memory_is_listed_and_cleared_by_owner_and_key_prefix(url: str) -> None
             await memory.change(changing("set", key, "tea", at=7.0))
         await memory.put("user", "ann", "notes/a", "tea")
 
-        async def keys(**how: str | int) -> list[str]:
+        async def keys(**narrowing: str | int) -> list[str]:
             every = await memory.every(
-                "session", "ann", within=str(how.get("within", "")), limit=int(how.get("limit", -1))
+                "session", "ann", within=str(narrowing.get("within", "")), limit=int(narrowing.get("limit", -1))
             )
             return [one.key for one in every]
 

@@ -446,7 +446,7 @@ def fold_rows(state: ExecutionState, rows: Sequence[Row]) -> None:
             fold(state, event)
 
 
-Told: TypeAlias = "dict[int, Description]"
+Descriptions: TypeAlias = "dict[int, Description]"
 """By `id`, while the state holds them."""
 Pairs: TypeAlias = set[tuple[int, int]]
 """Pairs of lists already compared, by `id`."""
@@ -470,7 +470,7 @@ def describe(state: ExecutionState) -> dict[str, Description]:
     return found
 
 
-def _plain(value: object, memo: Told, *, inside: bool = True) -> Description:
+def _plain(value: object, memo: Descriptions, *, inside: bool = True) -> Description:
     """`inside`: steps, scopes and parallels are named where they are referred to, and described in full once.
 
     `memo`: lists described before, so that a list nested twice in itself at many levels stays cheap.
@@ -501,14 +501,14 @@ def _plain(value: object, memo: Told, *, inside: bool = True) -> Description:
             return str(value)
 
 
-def _listed(values: Sequence[object], memo: Told) -> Description:
+def _listed(values: Sequence[object], memo: Descriptions) -> Description:
     description = memo.get(id(values))
     if description is None:
         description = memo[id(values)] = [_plain(one, memo) for one in values]
     return description
 
 
-def _full(value: object, memo: Told) -> Description:
+def _full(value: object, memo: Descriptions) -> Description:
     """Return a field of the state; the tables of steps, scopes and parallels are described in full."""
     match value:
         case dict():
@@ -519,7 +519,7 @@ def _full(value: object, memo: Told) -> Description:
             return _plain(value, memo)
 
 
-def _sorted(table: Mapping[object, object], memo: Told, *, inside: bool = True) -> Description:
+def _sorted(table: Mapping[object, object], memo: Descriptions, *, inside: bool = True) -> Description:
     pairs = sorted(table.items(), key=lambda item: str(item[0]))
     return {str(key): _plain(one, memo, inside=inside) for key, one in pairs}
 

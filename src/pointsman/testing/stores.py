@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import combinations
 from typing import Final, get_args
 
@@ -12,7 +12,7 @@ import msgspec
 from msgspec.structs import replace
 
 from pointsman.store.api import Store
-from pointsman.store.errors import EntryMoved, JournalMoved, RevisionMoved, SessionClosed, SessionMoved
+from pointsman.store.errors import EntryMoved, JournalMoved, RevisionMoved, SessionClosed, SessionMoved, UnstorableValue
 from pointsman.store.records import (
     ANYONE,
     OF_EXECUTIONS,
@@ -204,6 +204,21 @@ async def list_without_trials_excludes_partial_runs(url: str) -> None:
         assert await found(replace(without, oldest_first=True, limit=2)) == ["exec-002", "tryst-004"]
 
 
+async def executions_are_found_by_the_beginning_of_their_ids(url: str) -> None:
+    names = [*map(ExecutionId, ("exec-a1", "exec-a2", "exec-b1", "EXEC-a3", "exec_a4", "exec-%1"))]
+    async with opened(url) as store:
+        for number, name in enumerate(names, start=1):
+            await store.executions.put(replace(summary_of(number), execution=name, started=Instant(number)))
+
+        async def found(prefix: str) -> list[str]:
+            return [one.execution for one in await store.executions.list(ExecutionQuery(prefix=prefix))]
+
+        assert await found("exec-a") == ["exec-a2", "exec-a1"]
+        assert await found("exec-%") == ["exec-%1"], "patterns of LIKE have no meaning"
+        assert await found("exec-b1") == ["exec-b1"]
+        assert await found("a") == []
+
+
 async def executions_are_found_by_wake_time_and_awaited_event(url: str) -> None:
     def parked(number: int, wakes: float | None, *awaits: str) -> Summary:
         found = summary_of(number, "waiting")
@@ -227,20 +242,6 @@ async def executions_are_found_by_wake_time_and_awaited_event(url: str) -> None:
         assert await found(ExecutionQuery(awaits="sent")) == [3]
 
 
-def draft_of(text: str, version: str = "1.0.0", name: WorkflowId = DESK) -> WorkflowDraft:
-    native: dict[str, Json] = {"pointsman": 1, "id": name, "text": text}
-    return WorkflowDraft(
-        id=name,
-        name=f"The {name}",
-        version=version,
-        dialect="rows",
-        text=text,
-        native=native,
-        created=Instant(1.5),
-        author="ann",
-    )
-
-
 def gate_of(number: int, gate: str, **asks: tuple[str, ...]) -> GateEntry:
     return GateEntry(
         execution=ExecutionId(f"exec-{number:03}"),
@@ -252,6 +253,54 @@ def gate_of(number: int, gate: str, **asks: tuple[str, ...]) -> GateEntry:
         users=asks.get("users", ()),
         groups=asks.get("groups", ()),
         without=asks.get("without", ()),
+    )
+
+
+async def summary_with_an_unstorable_text_is_refused_with_its_rows(url: str) -> None:
+    gate = replace(gate_of(7, "gate", users=("ada",), groups=("editors",), without=("ben",)), about="call")
+    gate = replace(gate, item="one", messages={"de": "Darf es?"}, called={"de": "Schranke"}, digest="abc")
+    waiting = summary_of(7, "waiting", session="talk")
+    waiting = replace(waiting, awaits=("paid",), needs=("model",), worker="host-1", gates=(gate,))
+    async with opened(url) as store:
+        await store.journal.append(waiting.execution, row_of(1), summary=waiting)
+        document = msgspec.to_builtins(waiting)
+        for place, changed in [*spoiled(document, "\0"), *spoiled(document, "\ud800")]:
+            bad = msgspec.convert(changed, Summary)
+            assert await refused(store.executions.put(bad), UnstorableValue), place
+            rows = store.journal.append(waiting.execution, row_of(2), summary=bad)
+            assert await refused(rows, UnstorableValue), place
+        assert [replace(found, gates=waiting.gates) for found in await store.executions.list()] == [waiting]
+        assert await store.executions.inbox() == [gate]
+        assert await store.journal.last(waiting.execution) == 1
+    fields = [(name, getattr(one, name)) for one in (waiting, gate) for name in one.__struct_fields__]
+    empty = [name for name, value in fields if value in (None, "", (), {})]
+    assert empty == ["wakes", "deadline", "round"], "every text is tested"
+
+
+def spoiled(value: Json, character: str, place: str = "") -> Iterator[tuple[str, Json]]:
+    """Yield copies of a value, each with the character in another of its texts, with the place of that text."""
+    if isinstance(value, str):
+        yield place, f"{value}{character}"
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from ((at, {**value, key: changed}) for at, changed in spoiled(item, character, f"{place}/{key}"))
+    elif isinstance(value, list):
+        for number, item in enumerate(value):
+            for at, changed in spoiled(item, character, f"{place}/{number}"):
+                yield at, [*value[:number], changed, *value[number + 1 :]]
+
+
+def draft_of(text: str, version: str = "1.0.0", name: WorkflowId = DESK) -> WorkflowDraft:
+    native: dict[str, Json] = {"pointsman": 1, "id": name, "text": text}
+    return WorkflowDraft(
+        id=name,
+        name=f"The {name}",
+        version=version,
+        dialect="rows",
+        text=text,
+        native=native,
+        created=Instant(1.5),
+        author="ann",
     )
 
 
@@ -686,7 +735,9 @@ STORE_RULES: Final[tuple[Rule, ...]] = (
     list_of_executions_obeys_each_filter,
     last_turn_of_each_session_is_found,
     list_without_trials_excludes_partial_runs,
+    executions_are_found_by_the_beginning_of_their_ids,
     executions_are_found_by_wake_time_and_awaited_event,
+    summary_with_an_unstorable_text_is_refused_with_its_rows,
     inbox_lists_open_gates_of_a_person,
     inbox_changes_with_the_summary,
     saved_revision_never_changes,

@@ -25,7 +25,7 @@ from pointsman.ports import ToolSpec
 from pointsman.redaction import tail
 from pointsman.tools.http.tool import AnObject
 from pointsman.tools.sandbox.limits import FILES_MAX, Job, Preference, SandboxLimits
-from pointsman.tools.sandbox.process import OutputTooLarge, ProcessResult, TookTooLong, bounded, sandbox_for
+from pointsman.tools.sandbox.process import OutputTooLarge, ProcessResult, SandboxTimeout, bounded, sandbox_for
 from pointsman.tools.tool import CORRECT_ARGUMENTS, ToolContext, ToolFailed, ToolLimits
 from pointsman.values import Bytes, Json, JsonObject, Seconds
 
@@ -98,8 +98,8 @@ class CommandDescription(BaseModel):
     @property
     def places(self) -> list[str]:
         """The names of all placeholders, in order."""
-        found = [name for argument in self.argv for name in placeholder_names(argument)]
-        return list(dict.fromkeys([*found, *placeholder_names(self.stdin)]))
+        names = [name for argument in self.argv for name in placeholder_names(argument)]
+        return list(dict.fromkeys([*names, *placeholder_names(self.stdin)]))
 
     @property
     def schema_of_arguments(self) -> JsonObject:
@@ -123,7 +123,7 @@ def _texts(argument: Argument) -> tuple[str, ...]:
 
 def placeholder_names(argument: Argument) -> list[str]:
     """Return the names of the placeholders in an argument."""
-    return [found[1] for text in _texts(argument) if (found := PLACE.fullmatch(text))]
+    return [match[1] for text in _texts(argument) if (match := PLACE.fullmatch(text))]
 
 
 BYTES_MAX: Final = 100_000
@@ -135,12 +135,12 @@ END_OF_OPTIONS: Final = "--"
 
 def filled(described: CommandDescription, arguments: JsonObject) -> tuple[str, ...]:
     """Return the arguments after the program. Raises `ToolFailed`."""
-    found: list[str] = []
+    names: list[str] = []
     for argument in described.argv[1:]:
-        found += _argument(argument, arguments, is_data=END_OF_OPTIONS in found)
-    if sum(len(one.encode()) + 1 for one in found) > ALL_BYTES_MAX:
+        names += _argument(argument, arguments, is_data=END_OF_OPTIONS in names)
+    if sum(len(name.encode()) + 1 for name in names) > ALL_BYTES_MAX:
         raise _wrong(f"the arguments have more than {ALL_BYTES_MAX} bytes")
-    return tuple(found)
+    return tuple(names)
 
 
 def standard_input(described: CommandDescription, arguments: JsonObject) -> bytes:
@@ -169,10 +169,10 @@ def _value(name: str, value: Json, *, is_data: bool) -> Iterator[str]:
     """Yield the value as arguments; a list becomes several."""
     match value:
         case list():
-            for one in value:
-                if isinstance(one, list):
+            for element in value:
+                if isinstance(element, list):
                     raise _wrong(f"the argument {name!r} is a list of lists")
-                yield from _value(name, one, is_data=is_data)
+                yield from _value(name, element, is_data=is_data)
         case bool():
             yield "true" if value else "false"
         case int() | float():
@@ -204,7 +204,7 @@ def _wrong(message: str) -> ToolFailed:
     return ToolFailed(Failure(code="tool-arguments", message=message, hint=CORRECT_ARGUMENTS))
 
 
-SAID_CHARS_MAX: Final = 500
+ERROR_CHARS_MAX: Final = 500
 ESCAPED: Final = 6
 """Maximum number of JSON bytes for one byte of text."""
 
@@ -212,7 +212,7 @@ ESCAPED: Final = 6
 class CommandTool:
     """A command tool."""
 
-    def __init__(self, name: str, described: CommandDescription, *, box: Preference) -> None:
+    def __init__(self, name: str, described: CommandDescription, *, sandbox: Preference) -> None:
         self.name = name
         self.limits = ToolLimits(output_bytes_max=Bytes(described.output_max.bytes * ESCAPED + 2))
         self.spec = ToolSpec(
@@ -223,7 +223,7 @@ class CommandTool:
             requires_approval=described.requires_approval,
         )
         self._described = described
-        self._box: Preference = box
+        self._sandbox: Preference = sandbox
 
     async def run(self, arguments: JsonObject, context: ToolContext) -> Json:
         """Run the command; return its output as text or JSON. Raises `ToolFailed`, `SandboxMissing`,
@@ -231,13 +231,13 @@ class CommandTool:
         described = self._described
         job = self._job(filled(described, arguments))
         stdin = standard_input(described, arguments)
-        box = await asyncio.to_thread(sandbox_for, job, self._box)
+        sandbox = await asyncio.to_thread(sandbox_for, job, self._sandbox)
         if not os.access(described.program, os.X_OK):
             hint = f"Install it, or correct `commands.{self.name}.argv` in the settings."
             raise _failed("command-missing", f"the program {described.program!r} does not exist", hint=hint)
         try:
-            ended = await bounded(box, job, stdin)
-        except TookTooLong:
+            ended = await bounded(sandbox, job, stdin)
+        except SandboxTimeout:
             message = f"the command {self.name!r} did not end within {job.bounds.seconds:g} s"
             hint = f"Request less, or raise `commands.{self.name}.timeout` in the settings."
             raise _failed("tool-timeout", message, retryable=True, hint=hint) from None
@@ -272,13 +272,13 @@ class CommandTool:
             raise _failed("command-output", f"the output of the command {self.name!r} is not JSON: {why}") from None
 
 
-def _how(ended: ProcessResult) -> str:
-    output = tail((ended.errors.strip() or ended.output.strip()).decode(errors="replace"), SAID_CHARS_MAX)
-    if ended.code < 0:
-        how = f"was ended by {_signal(-ended.code)}"
+def _how(result: ProcessResult) -> str:
+    output = tail((result.errors.strip() or result.output.strip()).decode(errors="replace"), ERROR_CHARS_MAX)
+    if result.code < 0:
+        ending = f"was ended by {_signal(-result.code)}"
     else:
-        how = f"ended with {ended.code}"
-    return f"{how}: {output}" if output else how
+        ending = f"ended with {result.code}"
+    return f"{ending}: {output}" if output else ending
 
 
 def _signal(number: int) -> str:

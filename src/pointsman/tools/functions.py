@@ -42,13 +42,164 @@ from msgspec.structs import replace
 from pointsman.engine.failures import Failure
 from pointsman.json_conversion import NotJson, as_json
 from pointsman.ports import ToolSpec
-from pointsman.tools.signatures import KEY, CallableSignature
-from pointsman.tools.tool import OUTPUT_BYTES_MAX, RESERVED, Tool, ToolContext, ToolFailed, ToolLimits, ToolMisdefined
+from pointsman.tools.tool import OUTPUT_BYTES_MAX, RESERVED, Tool, ToolContext, ToolFailed, ToolInvalid, ToolLimits
 from pointsman.values import Bytes, Json, JsonObject
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
     from pydantic_core import ArgsKwargs
+from types import CodeType, FunctionType, UnionType
+from typing import Union, get_args, get_origin, get_type_hints
+
+KEY: Final = "idempotency_key"
+CONTEXT: Final = "context"
+LAMBDA: Final = "<lambda>"
+
+
+class CallableSignature:
+    """The signature of a function, method, partial or object with `__call__`."""
+
+    def __init__(self, function: Callable[..., object]) -> None:
+        self._function = function
+        self._source = source_function(function)
+
+    @cached_property
+    def name(self) -> str:
+        """The name of the tool. Raises `ToolInvalid` for a lambda."""
+        name = str(getattr(self._source, "__name__", ""))
+        if name == "__call__" or not name:
+            return type(innermost(self._function)).__name__
+        if name == LAMBDA:
+            raise ToolInvalid(
+                "a lambda has no name by which a workflow could call it",
+                hint='Name it: `tool(name="double")(lambda number: 2 * number)`, or write a function with `def`.',
+            )
+        return name
+
+    def must_be_bound(self) -> None:
+        """Raise `ToolInvalid` for a method that lacks its object."""
+        named = getattr(self._source, "__qualname__", "")
+        first = next(iter(self._parameters), None)
+        if first in ("self", "cls") and "." in named:
+            owner, _, method = named.removesuffix(LAMBDA).rpartition(".")
+            owner = owner.rpartition(".")[2]
+            raise ToolInvalid(
+                f"{named!r} is a method without its object: nothing can fill in `{first}`",
+                hint=f"Register the method of an object: `tools=[{owner.lower()}.{method}]` with "
+                f"`{owner.lower()} = {owner}(…)`.",
+            )
+
+    @cached_property
+    def is_async(self) -> bool:
+        return inspect.iscoroutinefunction(self._source)
+
+    @cached_property
+    def _parameters(self) -> dict[str, inspect.Parameter]:
+        """All parameters that a call can give."""
+        try:
+            return dict(inspect.signature(self._function).parameters)
+        except (TypeError, ValueError) as why:
+            raise ToolInvalid(
+                f"{self._function!r} cannot be a tool: {why}",
+                hint="Wrap it in a function of its own, with annotated parameters.",
+            ) from why
+
+    @cached_property
+    def _bound(self) -> frozenset[str]:
+        """The keywords that a partial has bound."""
+        function = self._function
+        return frozenset(function.keywords) if isinstance(function, partial) else frozenset()
+
+    @cached_property
+    def _hints(self) -> dict[str, object]:
+        return get_type_hints(self._source, include_extras=True)
+
+    @cached_property
+    def context_name(self) -> str | None:
+        """The parameter that receives the `ToolContext` of a call."""
+        for name in self._parameters:
+            if _is_context(self._hints.get(name)) or (name == CONTEXT and name not in self._hints):
+                return name
+        return None
+
+    @cached_property
+    def takes_key(self) -> bool:
+        """Whether the function receives the idempotency key of a call."""
+        return KEY in self._parameters and KEY not in self._bound
+
+    @cached_property
+    def visible(self) -> list[inspect.Parameter]:
+        """The parameters that callers give, with their types as annotations. Raises `NameError` for an unknown type."""
+        hidden = {*self._bound, KEY, self.context_name}
+        return [
+            parameter.replace(annotation=self._hints.get(name, object))
+            for name, parameter in self._parameters.items()
+            if name not in hidden
+        ]
+
+    @cached_property
+    def _docstring(self) -> tuple[str, dict[str, str]]:
+        """The description, and the descriptions of parameters by name."""
+        text = inspect.getdoc(self._source)
+        if text is None and self._source is not innermost(self._function):
+            text = inspect.getdoc(innermost(self._function))
+        if not text or "\n" not in text:
+            return text or "", {}
+        import docstring_parser  # Deferred: most processes describe no tool.
+
+        docstring = docstring_parser.parse(text)
+        named = {parameter.arg_name: " ".join((parameter.description or "").split()) for parameter in docstring.params}
+        if not named:
+            return text, {}
+        parts = (docstring.short_description, docstring.long_description)
+        return "\n\n".join(part for part in parts if part), named
+
+    @property
+    def description(self) -> str:
+        """The docstring without its list of parameters; the whole docstring if it has none."""
+        return self._docstring[0]
+
+    @property
+    def parameter_descriptions(self) -> dict[str, str]:
+        """The descriptions in the docstring (`Args:`, `:param x:`, `Parameters`), by parameter."""
+        return self._docstring[1]
+
+    @cached_property
+    def version(self) -> str:
+        """The name and source code of the function, or its bytecode if there is no source, and bound arguments.
+        Excludes functions that it calls."""
+        function = inspect.unwrap(self._source)
+        try:
+            source = inspect.getsource(function)
+        except (OSError, TypeError):
+            code = getattr(function, "__code__", None)
+            source = code.co_code.hex() if isinstance(code, CodeType) else ""
+        named = getattr(function, "__qualname__", type(function).__qualname__)
+        outer = self._function
+        bound = f"\n{outer.args!r} {outer.keywords!r}" if isinstance(outer, partial) else ""
+        return f"{getattr(function, '__module__', '')}.{named}\n{source}{bound}"
+
+
+def innermost(function: Callable[..., object]) -> Callable[..., object]:
+    """Return the function inside partials."""
+    while isinstance(function, partial):
+        function = cast("partial[object]", function).func
+    return function
+
+
+def source_function(function: Callable[..., object]) -> Callable[..., object]:
+    """Return the function that has the annotations, the docstring and the source code."""
+    function = innermost(function)
+    if inspect.isroutine(function) or isinstance(function, type):
+        return function
+    called: Callable[..., object] = cast("FunctionType", type(function).__call__).__get__(function)
+    return called
+
+
+def _is_context(hint: object) -> bool:
+    if get_origin(hint) in (Union, UnionType):
+        return ToolContext in get_args(hint)
+    return hint is ToolContext
 
 
 P = ParamSpec("P")
@@ -81,7 +232,7 @@ class FunctionTool(Generic[P, R]):
         self._signature = CallableSignature(function)
         self.name = name if name is not None else self._signature.name
         if self.name in RESERVED:
-            raise ToolMisdefined(
+            raise ToolInvalid(
                 f"{self.name!r} is the name of a tool of the engine", hint="Choose another name: @tool(name=…)."
             )
         self.__doc__ = function.__doc__
@@ -122,12 +273,12 @@ class FunctionTool(Generic[P, R]):
             requires_approval=self._requires_approval,
         )
 
-    def with_arguments(self, given: partial[object]) -> FunctionTool[..., R]:
+    def with_arguments(self, bound: partial[object]) -> FunctionTool[..., R]:
         """Return this tool with the arguments that a partial of it binds."""
-        return self.with_function(partial(self._function, *given.args, **given.keywords))
+        return self.with_function(partial(self._function, *bound.args, **bound.keywords))
 
     def must_be_bound(self) -> None:
-        """Raise `ToolMisdefined` for a method without its object."""
+        """Raise `ToolInvalid` for a method without its object."""
         self._signature.must_be_bound()
 
     def __repr__(self) -> str:
@@ -204,7 +355,7 @@ class FunctionTool(Generic[P, R]):
             twin.__annotations__ = {it.name: it.annotation for it in typed}
             return TypeAdapter(cast("type[tuple[tuple[object, ...], dict[str, object]]]", twin))
         except (NameError, PydanticSchemaGenerationError, PydanticUndefinedAnnotation) as why:
-            raise ToolMisdefined(
+            raise ToolInvalid(
                 f"the parameters of the tool {self.name!r} cannot be described: {why}",
                 hint="Use JSON types, dataclasses or pydantic models that are defined at the top of a module.",
             ) from why
@@ -220,7 +371,7 @@ class FunctionTool(Generic[P, R]):
         schema = cast("JsonObject", self._adapter.json_schema())
         properties = schema.setdefault("properties", {})
         if not isinstance(properties, dict) or schema.get("type") != "object":
-            raise ToolMisdefined(
+            raise ToolInvalid(
                 f"the tool {self.name!r} takes arguments without names",
                 hint="Name the arguments: models call tools by parameter name.",
             )
@@ -241,10 +392,10 @@ class FunctionTool(Generic[P, R]):
 
             if not isinstance(why, ValidationError):
                 raise
-            told = "; ".join(
+            reasons = "; ".join(
                 f"{'.'.join(map(str, wrong['loc']))}: {wrong['msg']}" for wrong in why.errors(include_url=False)
             )
-            message = f"arguments of {self.name!r}: {told}"
+            message = f"arguments of {self.name!r}: {reasons}"
             raise ToolFailed(Failure(code="tool-arguments", message=message)) from why
 
 
@@ -347,29 +498,29 @@ def tool(
     return made if function is None else made(function)
 
 
-def as_tool(given: object) -> Tool:
-    """Return a tool, or make one of a function, a method or a partial. Raises `ToolMisdefined` for anything else, and
+def as_tool(function: object) -> Tool:
+    """Return a tool, or make one of a function, a method or a partial. Raises `ToolInvalid` for anything else, and
     for a method without its object."""
-    made = _function_tool(given)
+    made = _function_tool(function)
     if made is not None:
         made.must_be_bound()
         return made
-    if isinstance(given, Tool) and not isinstance(given, type):
-        return given
-    what = f"the class {given.__name__!r}" if isinstance(given, type) else f"a {type(given).__name__!r} object"
-    raise ToolMisdefined(f"{what} is not a tool", hint="Pass functions, methods of objects, or tools made by `@tool`.")
+    if isinstance(function, Tool) and not isinstance(function, type):
+        return function
+    what = f"the class {function.__name__!r}" if isinstance(function, type) else f"a {type(function).__name__!r} object"
+    raise ToolInvalid(f"{what} is not a tool", hint="Pass functions, methods of objects, or tools made by `@tool`.")
 
 
-def _function_tool(given: object) -> FunctionTool[..., object] | None:
+def _function_tool(function: object) -> FunctionTool[..., object] | None:
     """Return the tool of a callable; None: it is none, or a tool of another kind."""
-    inner: object = getattr(given, "__func__", None) or getattr(given, "func", None)
-    if isinstance(given, FunctionTool):
-        return cast("FunctionTool[..., object]", given)
+    inner: object = getattr(function, "__func__", None) or getattr(function, "func", None)
+    if isinstance(function, FunctionTool):
+        return cast("FunctionTool[..., object]", function)
     if isinstance(inner, FunctionTool):
         made = cast("FunctionTool[..., object]", inner)
-        if isinstance(given, partial):
-            return made.with_arguments(cast("partial[object]", given))
-        return made.__get__(cast("MethodType", given).__self__)  # a class method, from Python 3.13
-    if isinstance(given, Tool | type) or not callable(given):
+        if isinstance(function, partial):
+            return made.with_arguments(cast("partial[object]", function))
+        return made.__get__(cast("MethodType", function).__self__)  # a class method, from Python 3.13
+    if isinstance(function, Tool | type) or not callable(function):
         return None
-    return FunctionTool(given)
+    return FunctionTool(function)

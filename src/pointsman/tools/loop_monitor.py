@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator
 from types import FrameType, FunctionType
 from typing import Final, NamedTuple, cast
 
+from pointsman.tool_output import Printed
 from pointsman.tools.functions import FunctionTool
 from pointsman.tools.tool import is_authors_file
 
@@ -34,6 +35,8 @@ class BlockingTool(NamedTuple):
     name: str
     where: str
     """File, line and function of the author's innermost frame."""
+    output: Printed | None = None
+    """What the call prints and logs, which `show --debug` prints."""
 
 
 class LoopMonitor:
@@ -82,16 +85,17 @@ class LoopCheck:
                 except RuntimeError:  # the loop is closed
                     self._answered.set()
             return
-        found = self._running()
-        if found is None or self._is_reported:
+        running = self._running()
+        if running is None or self._is_reported:
             return
         self._is_reported = True
-        LOG.warning(
-            "the tool %r blocks the event loop at %s: every other execution of this process waits. Write `def` instead "
-            "of `async def`, so that it runs in a thread, or await what takes long.",
-            found.name,
-            found.where,
+        message = (
+            f"the tool {running.name!r} blocks the event loop at {running.where}: every other execution of this "
+            "process waits. Write `def` instead of `async def`, so that it runs in a thread, or await what takes long."
         )
+        LOG.warning("%s", message)
+        if running.output is not None:
+            running.output.note(f"warning {LOG.name}: {message}\n")
 
 
 def stack_of(thread: int) -> FrameType | None:
@@ -108,8 +112,16 @@ def tool_in(frame: FrameType | None) -> BlockingTool | None:
             where = f"{code.co_filename}:{one.f_lineno} in {code.co_name}"
         if code is _RUN:
             tool = one.f_locals.get("self")
-            return BlockingTool(tool.name, where or "an unknown position") if isinstance(tool, FunctionTool) else None
+            if not isinstance(tool, FunctionTool):
+                return None
+            return BlockingTool(tool.name, where or "an unknown position", _output_in(one))
     return None
+
+
+def _output_in(frame: FrameType) -> Printed | None:
+    """Return what the call of a tool prints, from the frame of the registry around it."""
+    outputs = (one.f_locals.get("printed") for one in _stack(frame.f_back))
+    return next((output for output in outputs if isinstance(output, Printed)), None)
 
 
 def _stack(frame: FrameType | None) -> Iterator[FrameType]:

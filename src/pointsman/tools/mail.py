@@ -62,7 +62,7 @@ class MailSettings(BaseModel):
             raise ValueError("a password is not sent unencrypted: set `security` to starttls or tls")
         try:
             sender_of(self.sender)
-        except AddressWrong as why:
+        except MailAddressInvalid as why:
             raise ValueError(f"`sender`: {why}") from None
         return self
 
@@ -121,7 +121,7 @@ class SendEmailTool:
 
         try:
             letter = self._letter(arguments)
-        except AddressWrong as why:
+        except MailAddressInvalid as why:
             raise ToolFailed(Failure(code="tool-arguments", message=str(why), hint=why.hint)) from why
         for address in letter.recipients:
             if not self._settings.allows(address):
@@ -146,13 +146,13 @@ class SendEmailTool:
     def _password(self) -> str:
         if not self._settings.password:
             return ""
-        found = self._resolved(self._settings.password)
-        if found is None:
+        password = self._resolved(self._settings.password)
+        if password is None:
             hint = f"Set the secret {self._settings.password!r}, which `mail.password` names."
             raise ToolFailed(
                 Failure(code="secret-missing", message="the password of the mail server is not set", hint=hint)
             )
-        return found
+        return password
 
 
 def _addresses(value: Json) -> list[str]:
@@ -197,14 +197,14 @@ LOCAL_MAX: Final = 64
 DOMAIN_MAX: Final = 253
 
 
-class AddressWrong(AuthorError):
+class MailAddressInvalid(AuthorError):
     """Raised for an invalid mail address, or for a header line with a line break."""
 
-    code: ClassVar[str] = "mail-address-wrong"
+    code: ClassVar[str] = "mail-address-invalid"
 
 
 def address_of(text: str) -> str:
-    """Return the address with its domain in ASCII. Raises `AddressWrong`."""
+    """Return the address with its domain in ASCII. Raises `MailAddressInvalid`."""
     local, _, domain = text.strip(" ").rpartition("@")
     try:
         host = domain.encode("idna").decode().lower()
@@ -215,23 +215,23 @@ def address_of(text: str) -> str:
     if not (0 < len(local) <= LOCAL_MAX and _LOCAL.fullmatch(local)) or not (
         plausible and len(host) <= DOMAIN_MAX and all(_LABEL.fullmatch(label) for label in labels)
     ):
-        raise AddressWrong(
+        raise MailAddressInvalid(
             f"{head(text, 100)!r} is not a mail address", hint="Write name@example.org, and nothing else."
         )
     return f"{local}@{host}"
 
 
 def sender_of(text: str) -> Address:
-    """Parse `Name <address>` or an address alone. Raises `AddressWrong`."""
+    """Parse `Name <address>` or an address alone. Raises `MailAddressInvalid`."""
     parts = _NAMED.fullmatch(text)
     name, address = (parts[1].strip('"'), parts[2]) if parts else ("", text)
     return Address(line_of(name, "the name"), addr_spec=address_of(address))
 
 
 def line_of(text: str, what: str) -> str:
-    """Return the text if it is valid in a header. Raises `AddressWrong`."""
+    """Return the text if it is valid in a header. Raises `MailAddressInvalid`."""
     if _CONTROL.search(text):
-        raise AddressWrong(f"{what} contains a line break or a control character", hint="Write it on one line.")
+        raise MailAddressInvalid(f"{what} contains a line break or a control character", hint="Write it on one line.")
     return text
 
 
@@ -295,7 +295,7 @@ def _linked(link: re.Match[str]) -> str:
 
 
 LOGIN: Final = "See [mail] in the settings: `username`, `password`."
-SAID_CHARS_MAX: Final = 300
+REPLY_CHARS_MAX: Final = 300
 """Characters of a server's message that a failure repeats."""
 
 
@@ -323,8 +323,8 @@ async def send(message: EmailMessage, settings: MailSettings, *, password: str, 
         message_ = f"{where} cannot be reached, or closed the connection: {_shortened(str(why), why)}"
         raise _failed("mail-unreachable", message_, retryable=True) from why
     accepted = [address for address in recipients if address not in refused]
-    found: JsonObject = {"messageId": str(message["Message-ID"]), "accepted": [*accepted]}
-    return {**found, "refused": {**refused}} if refused else found
+    result: JsonObject = {"messageId": str(message["Message-ID"]), "accepted": [*accepted]}
+    return {**result, "refused": {**refused}} if refused else result
 
 
 async def _handed_in(
@@ -348,7 +348,7 @@ async def _handed_in(
         local_hostname="localhost",
     )
     answers = cast("dict[str, tuple[int, str]]", refused)
-    return {address: head(f"{code} {reply}", SAID_CHARS_MAX) for address, (code, reply) in answers.items()}
+    return {address: head(f"{code} {reply}", REPLY_CHARS_MAX) for address, (code, reply) in answers.items()}
 
 
 def _tls_context(settings: MailSettings) -> ssl.SSLContext:
@@ -364,13 +364,13 @@ def _refused(where: str, code: int, reply: str) -> ToolFailed:
     later = 400 <= code < 500
     return _failed(
         "mail-deferred" if later else "mail-refused",
-        head(f"{where} answered {code}: {reply}", SAID_CHARS_MAX * 2),
+        head(f"{where} answered {code}: {reply}", REPLY_CHARS_MAX * 2),
         retryable=later,
     )
 
 
 def _shortened(text: str, why: Exception) -> str:
-    return head(text or type(why).__name__, SAID_CHARS_MAX)
+    return head(text or type(why).__name__, REPLY_CHARS_MAX)
 
 
 def _failed(code: str, message: str, *, hint: str = "", retryable: bool = False) -> ToolFailed:

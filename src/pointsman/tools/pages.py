@@ -75,7 +75,7 @@ PARAMETERS: Final[JsonObject] = {
 READER: Final = Path(__file__).with_name("page_reader.py")
 SECONDS: Final = 20
 MEMORY_BYTES: Final = 1_000_000_000
-SAID_BYTES_MAX: Final = 30_000_000
+READER_OUTPUT_BYTES_MAX: Final = 30_000_000
 SHOWN_CHARS_MAX: Final = 2_000_000
 SHOWN_TITLE_CHARS_MAX: Final = 500
 """Less than the reader returns: a beginning of a secret at the end of the reader's text is dropped. If that end were
@@ -122,8 +122,8 @@ class FetchPageTool:
         ends = start + self._settings.chars_max
         text = masked_cut(page.text, TEXT_CHARS_MAX)[:SHOWN_CHARS_MAX]
         title = masked_cut(page.title, TITLE_CHARS_MAX)[:SHOWN_TITLE_CHARS_MAX]
-        found: JsonObject = {"url": answer.url, "title": title, "text": text[start:ends]}
-        return {**found, "next": ends} if ends < len(text) else found
+        result: JsonObject = {"url": answer.url, "title": title, "text": text[start:ends]}
+        return {**result, "next": ends} if ends < len(text) else result
 
 
 class WebPage(msgspec.Struct, frozen=True):
@@ -189,7 +189,7 @@ async def _exchanged(process: asyncio.subprocess.Process, body: bytes) -> bytes:
     output = bytearray()
     while part := await process.stdout.read(65_536):
         output += part
-        if len(output) > SAID_BYTES_MAX:
+        if len(output) > READER_OUTPUT_BYTES_MAX:
             process.kill()
     return bytes(output)
 

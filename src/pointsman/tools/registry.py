@@ -1,13 +1,20 @@
-"""Registry of tools: finds tools by name and calls them with limits. Every error of a tool becomes a `ToolFailed`."""
+"""Registry of tools: finds tools by name and calls them with limits. Every error of a tool becomes a `ToolFailed`.
+
+The tools of a Python module (`[tools] python`, `--tools`): its objects made by `@tool`, and the functions that its
+`__all__` names. If one module fails, the others are loaded.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import copy
 from functools import cached_property
+from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
-from typing import Final
+from types import ModuleType
+from typing import ClassVar, Final, cast
 
 import msgspec
 from msgspec.structs import replace
@@ -15,7 +22,7 @@ from msgspec.structs import replace
 from pointsman.definition.json_schema import JsonSchema
 from pointsman.engine.failures import Failure, failure_by
 from pointsman.engine.reports import ToolCall
-from pointsman.errors import Outage, PointsmanError
+from pointsman.errors import OperatorError, Outage, PointsmanError
 from pointsman.json_conversion import not_json
 from pointsman.json_meter import excess_of
 from pointsman.ports import ExecutionPort, ToolSpec
@@ -28,12 +35,13 @@ from pointsman.tools.tool import (
     Tool,
     ToolContext,
     ToolFailed,
-    ToolMisdefined,
+    ToolInvalid,
     ToolNameTaken,
     ToolNotLoaded,
     ToolSource,
     need_of,
     raised,
+    traceback_of,
 )
 from pointsman.values import Json
 
@@ -66,7 +74,7 @@ class ToolRegistry:
             self.add(as_tool(tool))
 
     def add(self, tool: Tool, *, origin: Origin = "function") -> None:
-        """Add a tool. Raises `ToolNameTaken`, or `ToolMisdefined` for a reserved name."""
+        """Add a tool. Raises `ToolNameTaken`, or `ToolInvalid` for a reserved name."""
         name = tool.name
         _check_name(name)
         if name in self._tools:
@@ -94,23 +102,31 @@ class ToolRegistry:
         self._builtin[tool.name] = tool
 
     def add_scripted(self, tool: Tool) -> None:
-        """Add a tool of a script. It takes precedence over every other tool of its name. Raises `ToolMisdefined` for a
+        """Add a tool of a script. It takes precedence over every other tool of its name. Raises `ToolInvalid` for a
         reserved name."""
         _check_name(tool.name)
         self._scripted[tool.name] = tool
         self._checkers.pop(tool.name, None)
 
+    def with_scripted(self, tools: Iterable[Tool]) -> ToolRegistry:
+        """Return a registry of the same tools in which these scripted ones answer. This one stays as it is."""
+        registry = copy(self)
+        registry._scripted, registry._checkers = dict(self._scripted), {}
+        for tool in tools:
+            registry.add_scripted(tool)
+        return registry
+
     def add_source(self, source: ToolSource) -> None:
         """Add a source of tools. It is listed when one of its tools is first needed (`prepare`, `call`). Replaces a
         source of the same prefix."""
         self._sources = [*(one for one in self._sources if one.prefix != source.prefix), source]
-        self._prefixes = tuple(one.prefix for one in self._sources)
+        self._prefixes = tuple(source.prefix for source in self._sources)
 
     async def prepare(self, names: Iterable[str]) -> None:
         """List the sources that the named tools belong to. A source that does not answer is listed again later; until
         then, its failure is the answer to calls."""
         wanted = tuple(name for name in names if name not in self._scripted)
-        unlisted = [one for one in self._sources if any(self._must_list(one, name) for name in wanted)]
+        unlisted = [source for source in self._sources if any(self._must_list(source, name) for name in wanted)]
         if unlisted:
             await asyncio.gather(*(self._list(one) for one in unlisted))
 
@@ -154,7 +170,7 @@ class ToolRegistry:
 
     def servers(self) -> dict[str, Failure | None]:
         """Return, by prefix, the failure of the last listing of each MCP server; None: it succeeded or did not run."""
-        return {one.prefix: self._silent.get(one.prefix) for one in self._sources if one.origin == "mcp"}
+        return {source.prefix: self._silent.get(source.prefix) for source in self._sources if source.origin == "mcp"}
 
     def names(self) -> tuple[str, ...]:
         """Return all names, sorted, including tools that are not loaded yet."""
@@ -249,7 +265,9 @@ class ToolRegistry:
         return tool or self._builtin.get(name) or self._stood_in_for(name)
 
     def _stood_in_for(self, name: str) -> Tool | None:
-        unlisted = (one for one in self._sources if one.prefix not in self._listed and name.startswith(one.prefix))
+        unlisted = (
+            source for source in self._sources if source.prefix not in self._listed and name.startswith(source.prefix)
+        )
         return next((tool for source in unlisted if (tool := source.stand_in(name)) is not None), None)
 
 
@@ -260,7 +278,7 @@ def name_taken(name: str) -> ToolNameTaken:
 
 def _check_name(name: str) -> None:
     if name in RESERVED:
-        raise ToolMisdefined(f"{name!r} is the name of a tool of the engine", hint="Give the tool another name.")
+        raise ToolInvalid(f"{name!r} is the name of a tool of the engine", hint="Give the tool another name.")
 
 
 def unknown_tool(name: str) -> ToolFailed:
@@ -308,14 +326,14 @@ def _is_running(task: asyncio.Task[object]) -> bool:
 
 def _load(plugin: EntryPoint) -> Tool:
     try:
-        found = load_plugin(plugin)
+        plugin_object = load_plugin(plugin)
     except PackageFailed as why:
         raise ToolNotLoaded(f"the tool {why}", hint=why.hint, needs=f"tool:{plugin.name}") from why
     hint = "Let the entry point name a function, or one that is decorated with `@tool`, one entry for each tool."
     cannot = f"the tool {plugin.name!r} of an installed package cannot be used: {plugin.value!r}"
     try:
-        tool = as_tool(found)
-    except ToolMisdefined as why:
+        tool = as_tool(plugin_object)
+    except ToolInvalid as why:
         raise ToolNotLoaded(f"{cannot} cannot be a tool: {why}", hint=hint, needs=f"tool:{plugin.name}") from why
     if tool.name != plugin.name:
         message, hint = f"{cannot} is a tool named {tool.name!r}", "Give the entry point the name of its tool."
@@ -345,3 +363,43 @@ def _bounded(tool: Tool, result: Json) -> Json:
 
 def _failed(code: str, message: str, *, retryable: bool = False, hint: str = "", needs: str = "") -> ToolFailed:
     return ToolFailed(Failure(code=code, message=message, retryable=retryable, hint=hint, needs=needs))
+
+
+class ToolModuleFailed(OperatorError):
+    """A module of tools cannot be used: its import raised an error, it has no tools, or a name is taken."""
+
+    code: ClassVar[str] = "tool-module-failed"
+
+
+def add_tools_of(registry: ToolRegistry, module: str) -> None:
+    """Add the tools of a module, all or none. Raises `ToolModuleFailed`. What the import prints goes where the output
+    of tools goes."""
+    try:
+        with printing():
+            tools = [*_tools_in(import_module(module))]
+        if not tools:
+            raise ToolModuleFailed(
+                f"the module {module!r} has no tools",
+                hint="Decorate its functions with `@tool`, or name them in its `__all__`.",
+            )
+        registry.add_all(tools)
+    except ToolModuleFailed:
+        raise
+    except PointsmanError as why:
+        raise ToolModuleFailed(f"the tools of the module {module!r} cannot be used: {why}", hint=why.hint) from why
+    except (Exception, SystemExit) as why:
+        message = f"the module {module!r} of [tools] python, or of --tools, cannot be imported"
+        hint = "Correct the module, or its name. It is imported from the working directory or from installed packages."
+        raise ToolModuleFailed(f"{message}:\n{traceback_of(why)}", hint=hint) from why
+
+
+def _tools_in(module: ModuleType) -> Iterator[Tool]:
+    """Yield each tool of a module once, also if it has several names there."""
+    numbers: set[int] = set()
+    named = cast("tuple[str, ...]", getattr(module, "__all__", ()))
+    for name, value in vars(module).items():
+        if id(value) in numbers or isinstance(value, type):
+            continue
+        if isinstance(value, Tool) or (name in named and callable(value)):
+            numbers.add(id(value))
+            yield as_tool(value)

@@ -19,11 +19,11 @@ from typing import Final
 
 import msgspec
 
+from pointsman.caches import UseCounts
 from pointsman.engine.failures import Failure
 from pointsman.engine.reports import ToolCall
 from pointsman.ports import ExecutionPort, Tools, ToolSpec
 from pointsman.tools.tool import ToolContext, ToolFailed, ToolLimits, need_of
-from pointsman.use_counts import UseCounts
 from pointsman.values import Json, JsonObject
 
 ANYTHING: Final[JsonObject] = {"type": "object"}
@@ -94,16 +94,16 @@ def _failure(fail: Json) -> Failure:
 
 
 class UnscriptedTools:
-    """The tools of an app; any other name is a stand-in for a tool without a script."""
+    """The tools of an app; any other name gives a substitute, which fails because it has no script."""
 
     def __init__(self, tools: Tools) -> None:
         self._tools = tools
 
     def find(self, name: str) -> ToolSpec | None:
-        """Return the tool, or a stand-in of that name."""
-        found = self._tools.find(name)
-        if found is not None and not found.off:
-            return found
+        """Return the tool, or a substitute of that name."""
+        tool = self._tools.find(name)
+        if tool is not None and not tool.off:
+            return tool
         return ToolSpec(name=name, description="Not registered here.", parameters=ANYTHING, stands_in=True)
 
     async def prepare(self, names: Iterable[str]) -> None:
@@ -111,16 +111,16 @@ class UnscriptedTools:
         await self._tools.prepare(names)
 
     async def call(self, call: ToolCall, *, key: str, run: ExecutionPort | None = None) -> Json:
-        """Call the tool. Raises `ToolFailed` (`tool-not-scripted`) for a stand-in."""
-        found = self._tools.find(call.name)
-        if found is not None and not found.off:
+        """Call the tool. Raises `ToolFailed` (`tool-not-scripted`) for a substitute."""
+        tool = self._tools.find(call.name)
+        if tool is not None and not tool.off:
             return await self._tools.call(call, key=key, run=run)
         about, hint = (
             f"tool {call.name!r} is not registered in this process",
             "Add it with `@tool` and a `pointsman.tools` entry point",
         )
-        if found is not None:
-            about, hint = f"tool {call.name!r} is disabled here", found.off.rstrip(".")
+        if tool is not None:
+            about, hint = f"tool {call.name!r} is disabled here", tool.off.rstrip(".")
         message = f"{about}, and the script has no results for it"
         hint = f"{hint}, or give it results under `tools:` in the script."
         raise ToolFailed(Failure(code="tool-not-scripted", message=message, hint=hint, needs=need_of(call.name)))

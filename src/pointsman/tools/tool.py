@@ -58,19 +58,19 @@ def raised(what: str, why: BaseException, *, code: str = "tool-failed", retryabl
 def summary_of(why: BaseException) -> str:
     """Return type and message of an exception, even if its message cannot be produced."""
     try:
-        said = str(why)
+        message = str(why)
     except BaseException as second:
-        said = f"(its message cannot be shown: {type(second).__name__})"
+        message = f"(its message cannot be shown: {type(second).__name__})"
     if isinstance(why, BaseExceptionGroup):
-        said = f"{said}: {_members_of(cast('BaseExceptionGroup[BaseException]', why))}"
+        message = f"{message}: {_members_of(cast('BaseExceptionGroup[BaseException]', why))}"
     name = type(cast("BaseException", why)).__name__
-    return storable(f"{name}: {said}" if said else name)
+    return storable(f"{name}: {message}" if message else name)
 
 
 def _members_of(group: BaseExceptionGroup[BaseException]) -> str:
-    told = "; ".join(map(summary_of, group.exceptions[:MEMBERS_SHOWN]))
+    summaries = "; ".join(map(summary_of, group.exceptions[:MEMBERS_SHOWN]))
     more = len(group.exceptions) - MEMBERS_SHOWN
-    return f"{told}; and {more} more" if more > 0 else told
+    return f"{summaries}; and {more} more" if more > 0 else summaries
 
 
 def storable(text: str) -> str:
@@ -80,9 +80,9 @@ def storable(text: str) -> str:
 
 def traceback_of(why: BaseException) -> str:
     """Return the traceback from the author's first frame on."""
-    told = traceback.TracebackException.from_exception(why, compact=True, max_group_width=5, max_group_depth=3)
-    _trim(told, depth=0)
-    text = masked(storable("".join(told.format()).rstrip()))
+    trace = traceback.TracebackException.from_exception(why, compact=True, max_group_width=5, max_group_depth=3)
+    _trim(trace, depth=0)
+    text = masked(storable("".join(trace.format()).rstrip()))
     if len(text) <= CHARS_MAX:
         return text
     return f"{text[:HEAD_CHARS]}\n… {len(text) - CHARS_MAX} characters …\n{text[HEAD_CHARS - CHARS_MAX :]}"
@@ -111,13 +111,13 @@ def rephrased(before: Failure, after: Failure) -> Failure:
 
 
 def _remember(text: str, why: BaseException) -> None:
-    _let_go(why.__traceback__)
+    _clear_frames(why.__traceback__)
     _causes[text] = why
     while len(_causes) > CAUSES_MAX:
         _causes.popitem(last=False)
 
 
-def _let_go(frames: TracebackType | None) -> None:
+def _clear_frames(frames: TracebackType | None) -> None:
     """Clear the local variables of the author's frames; frames of Pointsman still run."""
     while frames is not None:
         if is_authors_file(frames.tb_frame.f_code.co_filename):
@@ -126,12 +126,12 @@ def _let_go(frames: TracebackType | None) -> None:
         frames = frames.tb_next
 
 
-def _trim(told: traceback.TracebackException, *, depth: int) -> None:
-    first = next((n for n, frame in enumerate(told.stack) if is_authors_file(frame.filename)), 0)
-    del told.stack[:first]
+def _trim(exception: traceback.TracebackException, *, depth: int) -> None:
+    first = next((n for n, frame in enumerate(exception.stack) if is_authors_file(frame.filename)), 0)
+    del exception.stack[:first]
     if depth >= _DEPTH_MAX:
         return
-    for one in (told.__cause__, told.__context__, *(told.exceptions or ())):
+    for one in (exception.__cause__, exception.__context__, *(exception.exceptions or ())):
         if one is not None:
             _trim(one, depth=depth + 1)
 
@@ -185,8 +185,8 @@ class ToolContext(Struct, frozen=True, kw_only=True):
     @property
     def logger(self) -> logging.LoggerAdapter[logging.Logger]:
         """The logger `pointsman.tools.NAME`. Its records have the attributes `execution` and `node`."""
-        found = logging.getLogger(f"pointsman.tools.{self.tool}")
-        return logging.LoggerAdapter(found, {"execution": self.execution, "node": self.node})
+        logger = logging.getLogger(f"pointsman.tools.{self.tool}")
+        return logging.LoggerAdapter(logger, {"execution": self.execution, "node": self.node})
 
     def report_progress(self, message: str = "", *, done: float | None = None, total: float | None = None) -> None:
         """Show progress to whoever watches the execution: a live event, which is not stored. May be called from a
@@ -195,9 +195,9 @@ class ToolContext(Struct, frozen=True, kw_only=True):
             return
         for redaction in hidden():
             message = redaction.text(message)
-        given: JsonObject = {"message": message, "done": done, "total": total}
+        progress: JsonObject = {"message": message, "done": done, "total": total}
         delta: JsonObject = {"kind": "progress", "tool": self.tool}
-        delta |= {name: value for name, value in given.items() if value not in (None, "")}
+        delta |= {name: value for name, value in progress.items() if value not in (None, "")}
         if self.loop is None:
             self.run.delta(delta)
         else:
@@ -266,10 +266,10 @@ class ToolFailed(OperatorError):
         self.failure = failure
 
 
-class ToolMisdefined(AuthorError):
+class ToolInvalid(AuthorError):
     """Raised for a function that cannot become a tool because of its name, its parameters or their types."""
 
-    code: ClassVar[str] = "tool-misdefined"
+    code: ClassVar[str] = "tool-invalid"
 
 
 class ToolNameTaken(OperatorError):

@@ -90,12 +90,16 @@ def hits_in(settings: SearchSettings, answer: Json, *, most: int) -> list[Json] 
 
 
 def _hits(results: list[Json], text: str) -> Iterator[Json]:
-    for one in results:
-        if isinstance(one, dict) and isinstance(url := one.get("url"), str) and url.startswith(("http://", "https://")):
+    for result in results:
+        if (
+            isinstance(result, dict)
+            and isinstance(url := result.get("url"), str)
+            and url.startswith(("http://", "https://"))
+        ):
             yield {
-                "title": _plain(one.get("title"), TITLE_CHARS_MAX),
+                "title": _plain(result.get("title"), TITLE_CHARS_MAX),
                 "url": url,
-                "text": _plain(one.get(text), TEXT_CHARS_MAX),
+                "text": _plain(result.get(text), TEXT_CHARS_MAX),
             }
 
 
@@ -172,9 +176,9 @@ class WebSearchTool:
     def _key(self) -> str:
         if not self._settings.key:
             return ""
-        found = self._resolved(self._settings.key)
-        if found is None:
+        key = self._resolved(self._settings.key)
+        if key is None:
             message = f"the key of {self._settings.engine} is not set"
             hint = f"Set the secret {self._settings.key!r}, which `search.key` names."
             raise ToolFailed(Failure(code="secret-missing", message=message, hint=hint))
-        return found
+        return key

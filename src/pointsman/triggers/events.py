@@ -28,6 +28,7 @@ from pointsman.executions.authority import may_execute
 from pointsman.executions.inputs import check_event, event_key
 from pointsman.executions.opening import open_execution
 from pointsman.runtime.commits import DriverLost
+from pointsman.runtime.summary import without_nul
 from pointsman.store.errors import JournalMoved
 from pointsman.store.records import ExecutionQuery, Summary
 from pointsman.triggers.starts import EVENT, CausedStarts, Declared, author_for, read_declared
@@ -98,7 +99,7 @@ class Events:
             key,
             tuple(one.execution for one, taken in zip(waiting, outcomes, strict=True) if taken is True),
             tuple(started),
-            (*(one for one in outcomes if isinstance(one, UndeliveredEvent)), *failed),
+            (*(outcome for outcome in outcomes if isinstance(outcome, UndeliveredEvent)), *failed),
         )
 
     async def publish_for(
@@ -114,12 +115,12 @@ class Events:
         return await sees(self._app, caller, summary)
 
     async def _waiting(self, name: str) -> list[Summary]:
-        found: list[Summary] = []
-        query = ExecutionQuery(awaits=name, limit=PAGE)
+        summaries: list[Summary] = []
+        query = ExecutionQuery(awaits=without_nul(name), limit=PAGE)
         while page := await self._app.store.executions.list(query):
-            found += page
+            summaries += page
             query = msgspec.structs.replace(query, before=(page[-1].started, page[-1].execution))
-        return found
+        return summaries
 
     async def _offer(self, execution: ExecutionId, report: EventReceived) -> UndeliveredEvent | bool:
         """Resume an execution that accepts the event and notify it. Return whether it accepted the event. Retries if

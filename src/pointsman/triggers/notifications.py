@@ -1,11 +1,16 @@
-"""Notifications: posts notices (a gate opened, an execution ended) to addresses of the operator.
+"""Notifications: sends notices (a gate opened, an execution ended) to destinations of the operator.
 
-    gates that opened, executions that ended ─▶ outbox: one entry per address ─▶ post ─▶ sent │ due later │ dead
+    gates that opened, executions that ended ─▶ outbox: one entry per address ─▶ send ─▶ sent │ due later │ dead
+                                                  ▲ reminder: due later               │
+                                                  └────── gate still open ◀───────────┘
 
 The leader fills the outbox from the store, not from events in its own process: after a crash, the next leader fills it
 again. The id of a notice derives from its cause, so that each notice enters the outbox once. A round starts somewhat
 before the end of the last recorded round, because rows of other processes may arrive late. A delivery may be sent twice
 under the same id.
+
+Messages to people (mail, Slack, Teams) and reminders are sent only while the gate asks the same question; mail only to
+recipients whom it asks. A recipient whom a later level of escalation may ask has an entry that is due at the deadline.
 """
 
 from __future__ import annotations
@@ -13,7 +18,9 @@ from __future__ import annotations
 import asyncio
 import fnmatch
 import logging
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections import defaultdict
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import ClassVar, Final, Literal, NamedTuple, TypeAlias, cast
 from urllib.parse import quote, urlsplit
 
@@ -33,13 +40,28 @@ from pointsman.engine.events.lifecycle import (
 )
 from pointsman.errors import CallerError, OperatorError, sentences
 from pointsman.executions.views import failure_view
+from pointsman.extras import need
 from pointsman.redaction import head, hiding, unfinished
 from pointsman.runtime.summary import MESSAGE_CHARS_MAX
 from pointsman.settings import Settings
-from pointsman.settings.sections import NotificationSettings
+from pointsman.settings.sections import NotificationSettings, RecipientSettings
 from pointsman.store.errors import EntryMoved
 from pointsman.store.records import ExecutionQuery, GateEntry, InboxQuery, Summary
-from pointsman.tools.egress.addresses import EVERYWHERE, AddressRefused, NotReached
+from pointsman.tools.egress.addresses import EVERYWHERE, AddressRefused
+from pointsman.tools.mail import send as send_mail
+from pointsman.tools.tool import ToolFailed
+from pointsman.triggers.answer_links import ANSWER_LINKS, Question, asks, is_asked, open_gate, question_of
+from pointsman.triggers.notice_formats import (
+    Item,
+    NoticeLink,
+    Notices,
+    as_mail,
+    as_slack,
+    as_teams,
+    item_of,
+    moment,
+    text,
+)
 from pointsman.triggers.signatures import key_of, sign
 from pointsman.values import ExecutionId, Instant, Json, JsonObject, json_of
 
@@ -94,9 +116,9 @@ def translated(notice: Notice, language: str) -> Notice:
     return notice._replace(body={**notice.body, "message": messages[language]})
 
 
-async def notices_since(app: AppContext, since: float, wanted: Iterable[str]) -> AsyncIterator[Notice]:
+async def notices_since(app: AppContext, since: float, names: Iterable[str]) -> AsyncIterator[Notice]:
     """Yield the notices of these kinds at or after `since` (unix seconds)."""
-    kinds = frozenset(wanted)
+    kinds = frozenset(names)
     if GATE in kinds:
         async for gate in _gates(app, since):
             yield gate_notice(gate)
@@ -148,7 +170,7 @@ async def ended_notice(app: AppContext, summary: Summary) -> Notice | None:
     """Return the notice of an end or an interruption; None if the execution continued since."""
     journal = app.store.journal
     last = await journal.last(summary.execution)
-    found: Notice | None = None
+    notice: Notice | None = None
     async for row in journal.read(summary.execution, after=max(0, last - TAIL)):
         for number, event in enumerate(row.events):
             details: JsonObject = {}
@@ -175,8 +197,8 @@ async def ended_notice(app: AppContext, summary: Summary) -> Notice | None:
                 "scripted": summary.scripted,
                 **details,
             }
-            found = Notice(f"{summary.execution}/{row.seq}-{number}", about, summary.workflow, body)
-    return found if found is not None and found.about == summary.status else None
+            notice = Notice(f"{summary.execution}/{row.seq}-{number}", about, summary.workflow, body)
+    return notice if notice is not None and notice.about == summary.status else None
 
 
 KIND: Final = "notice"
@@ -205,6 +227,10 @@ class OutboxNotice(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """When the next attempt is due."""
     error: str = ""
     """Why the last attempt failed."""
+    recipient: str = ""
+    """The recipient of a mail."""
+    reminder: int = 0
+    """Number of the reminder; 0: the first notice."""
 
 
 class StoredNotice(NamedTuple):
@@ -221,11 +247,29 @@ class Outbox:
     def __init__(self, app: AppContext) -> None:
         self._app = app
 
-    async def put(self, notice: Notice, to: str, now: float) -> StoredNotice | None:
-        """Add a notice for an address. None: the outbox has it already."""
+    async def put(
+        self, notice: Notice, to: str, now: float, *, recipient: str = "", due: float | None = None
+    ) -> StoredNotice | None:
+        """Add a notice for an address. None: the outbox has it already. `due`: when it is sent; None: at once."""
         # The signature covers `webhook-id`, in which a full stop would end the id.
-        id = quote(f"{to}/{notice.id}").replace(".", "%2E")
-        letter = OutboxNotice(to=to, body={"id": id, **notice.body}, at=now, due=now)
+        id = quote("/".join([to, *([recipient] if recipient else []), notice.id])).replace(".", "%2E")
+        body: JsonObject = {"id": id, **notice.body}
+        letter = OutboxNotice(to=to, recipient=recipient, body=body, at=now, due=now if due is None else due)
+        return await self._added(id, letter)
+
+    async def put_reminder(self, notice: StoredNotice, due: float) -> StoredNotice | None:
+        """Add the next reminder of a notice. None: the outbox has it already."""
+        letter, number = notice.letter, notice.letter.reminder + 1
+        id = f"{notice.id.removesuffix(f'/reminder-{letter.reminder}')}/reminder-{number}"
+        body: JsonObject = {**letter.body, "id": id, "reminder": number}
+        again = replace(letter, body=body, state="pending", attempts=0, at=due, due=due, error="", reminder=number)
+        return await self._added(id, again)
+
+    async def drop(self, notice: StoredNotice) -> None:
+        """Delete a notice that will not be sent."""
+        await self._app.store.entries.delete(KIND, notice.id)
+
+    async def _added(self, id: str, letter: OutboxNotice) -> StoredNotice | None:
         try:
             return await self.change(StoredNotice(id, letter, 0), letter)
         except EntryMoved:
@@ -237,8 +281,8 @@ class Outbox:
         return StoredNotice(notice.id, letter, version)
 
     async def list(self) -> list[StoredNotice]:
-        found = await self._app.store.entries.list(KIND)
-        return [StoredNotice(entry.key, msgspec.convert(entry.value, OutboxNotice), entry.version) for entry in found]
+        entries = await self._app.store.entries.list(KIND)
+        return [StoredNotice(entry.key, msgspec.convert(entry.value, OutboxNotice), entry.version) for entry in entries]
 
     async def forget(self, before: float) -> None:
         """Delete notices that were sent and are older than `before`, which is too old to be added again."""
@@ -296,14 +340,23 @@ class Notifier:
         if self._noted is None or now - self._noted >= NOTES_S:
             await self._note(now)
         await self._fill(now)
-        due = [notice for notice in self._pending.values() if notice.letter.due <= now]
+        groups: defaultdict[tuple[str, str, str], list[StoredNotice]] = defaultdict(list)
+        for notice in self._pending.values():
+            if notice.letter.due <= now:
+                groups[self._message_of(notice)].append(notice)
         limit = asyncio.Semaphore(AT_ONCE)
 
-        async def send(notice: StoredNotice) -> None:
+        async def send(group: list[StoredNotice]) -> None:
             async with limit:
-                await self._send(notice, now)
+                await self._send(group, now)
 
-        await asyncio.gather(*map(send, due))
+        await asyncio.gather(*map(send, groups.values()))
+
+    def _message_of(self, notice: StoredNotice) -> tuple[str, str, str]:
+        """Return the key of the message that a notice is sent in: notices of a digest are sent together."""
+        settings = self._app.settings.notifications.get(notice.letter.to)
+        alone = settings is None or settings.digest_interval is None
+        return notice.letter.to, notice.letter.recipient, notice.id if alone else ""
 
     async def _note(self, now: float) -> None:
         """Record how far the outbox is filled, and read the pending notices, also those of other processes."""
@@ -321,13 +374,11 @@ class Notifier:
         settings = self._app.settings.notifications
         events = {event for one in settings.values() for event in one.events}
         async for notice in notices_since(self._app, self._filled - LATE_S, events):
-            for name, one in settings.items():
-                if notice.id in self._known or not wants(one, notice):
+            for name, setting in settings.items():
+                if notice.id in self._known or not wants(setting, notice):
                     continue
-                text = translated(notice, one.language)
-                stored = await self.outbox.put(text._replace(body=self._without_secrets(text.body)), name, now)
-                if stored is not None:
-                    self._pending[stored.id] = stored
+                for recipient in recipients_of(setting):
+                    await self._put(notice, name, setting, recipient, now)
             self._known[notice.id] = None
         while len(self._known) > 10_000:
             del self._known[next(iter(self._known))]
@@ -337,19 +388,86 @@ class Notifier:
         with hiding(self._redact.redaction):
             return self._redact(cast("JsonObject", _whole(body)))
 
-    async def _send(self, notice: StoredNotice, now: float) -> None:
-        letter = notice.letter
-        settings = self._app.settings.notifications.get(letter.to)
+    async def _put(
+        self, notice: Notice, name: str, setting: NotificationSettings, recipient: RecipientSettings | None, now: float
+    ) -> None:
+        text = translated(notice, language_of(setting, recipient))
+        due = now
+        deadline = notice.body.get("deadline")
+        users, groups = (cast("list[str]", notice.body.get(name, [])) for name in ("users", "groups"))
+        if recipient is not None and notice.about == GATE and not is_asked(recipient, users, groups):
+            if not isinstance(deadline, int | float):
+                return
+            due = deadline  # A later level may ask the recipient.
+        elif setting.digest_interval is not None:
+            period = setting.digest_interval.seconds
+            due = (now // period + 1) * period
+        stored = await self.outbox.put(
+            text._replace(body=self._without_secrets(text.body)),
+            name,
+            now,
+            recipient="" if recipient is None else recipient.name,
+            due=due,
+        )
+        if stored is not None:
+            self._pending[stored.id] = stored
+
+    async def _send(self, group: list[StoredNotice], now: float) -> None:
+        """Send the notices of one message that are still needed."""
+        settings = self._app.settings.notifications.get(group[0].letter.to)
+        needed: list[tuple[StoredNotice, GateEntry | None]] = []
+        for notice in group:
+            entry = None if settings is None else await self._open_gate(notice, settings)
+            if settings is None or await self._is_needed(notice, entry, settings, now):
+                needed.append((notice, entry))
+        if not needed:
+            return
         if settings is None:
-            after = replace(letter, state="dead", error=f"the settings have no address named {letter.to!r}")
+            outcome = SendOutcome("dead", f"the settings have no address named {group[0].letter.to!r}")
         else:
             with hiding(self._redact.redaction):
-                after = await self._posted(notice, settings, now)
+                outcome = await NoticeSender(self._app, settings, now).send(needed)
+        for notice, _ in needed:
+            await self._record(notice, outcome, settings, now)
+
+    async def _open_gate(self, notice: StoredNotice, settings: NotificationSettings) -> GateEntry | None:
+        """Return the gate of a notice while it asks the same question; None also where that does not matter."""
+        matters = settings.format != "json" or settings.answer_links or notice.letter.reminder
+        question = _question(notice.letter.body)
+        return await open_gate(self._app, question) if matters and question is not None else None
+
+    async def _is_needed(
+        self, notice: StoredNotice, entry: GateEntry | None, settings: NotificationSettings, now: float
+    ) -> bool:
+        """Return whether to send a notice now. Otherwise delete it, or postpone it until its gate may ask another
+        person."""
+        letter = notice.letter
+        if _question(letter.body) is None or (settings.format == "json" and not letter.reminder):
+            return True
+        if entry is not None:
+            recipient = settings.recipient(letter.recipient)
+            if not letter.recipient or recipient is None or asks(entry, recipient):
+                return True
+            if entry.deadline is not None and entry.deadline > now and recipient.name not in entry.without:
+                with suppress(EntryMoved):
+                    self._pending[notice.id] = await self.outbox.change(notice, replace(letter, due=entry.deadline))
+                return False
+        self._pending.pop(notice.id, None)
+        await self.outbox.drop(notice)
+        return False
+
+    async def _record(
+        self, notice: StoredNotice, outcome: SendOutcome, settings: NotificationSettings | None, now: float
+    ) -> None:
+        letter = replace(notice.letter, attempts=notice.letter.attempts + 1)
+        after = outcome.applied(letter, now)
         self._pending.pop(notice.id, None)
         if after.state == "dead":
             LOG.warning(
                 "notification.given-up", extra={"told": {"id": notice.id, "to": letter.to, "error": after.error}}
             )
+        if after.state == "sent" and settings is not None and settings.reminder_interval is not None:
+            await self._remind(notice, settings, now + settings.reminder_interval.seconds)
         try:
             changed = await self.outbox.change(notice, after)
         except EntryMoved:
@@ -357,30 +475,149 @@ class Notifier:
         if changed.letter.state == "pending":
             self._pending[notice.id] = changed
 
-    async def _posted(self, notice: StoredNotice, settings: NotificationSettings, now: float) -> OutboxNotice:
-        """Return the notice after one attempt."""
-        letter = replace(notice.letter, attempts=notice.letter.attempts + 1)
-        body = msgspec.json.encode(letter.body)
-        headers = {"content-type": "application/json", "webhook-id": notice.id, "webhook-timestamp": str(int(now))}
+    async def _remind(self, notice: StoredNotice, settings: NotificationSettings, due: float) -> None:
+        """Add the next reminder before the notice is recorded as sent, so that a crash does not lose it."""
+        if _question(notice.letter.body) is None or notice.letter.reminder >= settings.reminders_max:
+            return
+        added = await self.outbox.put_reminder(notice, due)
+        if added is not None:
+            self._pending[added.id] = added
+
+
+class SendOutcome(NamedTuple):
+    """SendOutcome of one attempt to send a message."""
+
+    kind: Literal["sent", "later", "dead"]
+    error: str = ""
+
+    def applied(self, letter: OutboxNotice, now: float) -> OutboxNotice:
+        """Return a notice of the message after the attempt."""
+        if self.kind == "later":
+            return _later(letter, now, self.error)
+        return replace(letter, state=self.kind, error=self.error)
+
+
+class NoticeSender:
+    """Sends one message to one destination."""
+
+    def __init__(self, app: AppContext, settings: NotificationSettings, now: float) -> None:
+        self._app = app
+        self._settings = settings
+        self._now = now
+
+    async def send(self, notices: Sequence[tuple[StoredNotice, GateEntry | None]]) -> SendOutcome:
+        """Send notices as one message; each with its open gate, if it is about one."""
+        first = notices[0][0]
         try:
             await self._app.settings.refresh()
-            secret = self._app.settings.resolved(settings.secret)
-        except OperatorError as why:
-            return _later(letter, now, _error_text(why))
-        if settings.secret and secret is None:
-            return _later(letter, now, f"the secret {settings.secret!r} is not set")
-        if secret:
-            headers["webhook-signature"] = sign(key_of(secret), notice.id, int(now), body)
-        try:
-            status = await post(settings.url, body, headers, private=settings.private)
+            if self._settings.format == "json":
+                return await self._signed(first, notices[0][1])
+            return await self._message(notices)
         except AddressRefused as why:
-            return replace(letter, state="dead", error=_error_text(why))
-        except NotReached as why:
-            return _later(letter, now, _error_text(why))
+            return SendOutcome("dead", _error_text(why))
+        except ToolFailed as why:
+            failure = why.failure
+            error = head(f"[{failure.code}] {sentences(failure.message, failure.hint)}", ERROR_CHARS_MAX)
+            return SendOutcome("later" if failure.retryable else "dead", error)
+        except OperatorError as why:
+            return SendOutcome("later", _error_text(why))
+
+    async def _signed(self, notice: StoredNotice, entry: GateEntry | None) -> SendOutcome:
+        """Post a notice as JSON, signed."""
+        setting = self._settings
+        secret = self._app.settings.resolved(setting.secret)
+        if setting.secret and secret is None:
+            return SendOutcome("later", f"the secret {setting.secret!r} is not set")
+        link = await self._answer_link(notice, entry)
+        body = msgspec.json.encode({**notice.letter.body, **({"answerUrl": link.url} if link else {})})
+        headers = {"webhook-id": notice.id, "webhook-timestamp": str(int(self._now))}
+        if secret:
+            headers["webhook-signature"] = sign(key_of(secret), notice.id, int(self._now), body)
+        return await self._post(body, headers)
+
+    async def _message(self, notices: Sequence[tuple[StoredNotice, GateEntry | None]]) -> SendOutcome:
+        """Send notices as a message for people."""
+        setting, first = self._settings, notices[0][0]
+        recipient = setting.recipient(first.letter.recipient)
+        if recipient is None and setting.format == "mail":
+            return SendOutcome("dead", f"the settings have no recipient named {first.letter.recipient!r}")
+        language = language_of(setting, recipient) or self._app.settings.language
+        items = [await self._item(notice, entry, language) for notice, entry in notices]
+        message = Notices(items, language)
+        match setting.format:
+            case "slack":
+                return await self._post(msgspec.json.encode(as_slack(message)), {})
+            case "teams":
+                return await self._post(msgspec.json.encode(as_teams(message)), {})
+            case _:
+                assert recipient is not None
+                return await self._mail(message, recipient, key=" ".join(notice.id for notice, _ in notices))
+
+    async def _item(self, notice: StoredNotice, entry: GateEntry | None, language: str) -> Item:
+        body = notice.letter.body
+        link = await self._answer_link(notice, entry)
+        server = self._app.settings.server.url.rstrip("/")
+        page = f"{server}/executions/{quote(str(body['executionId']))}" if server else ""
+        answer = NoticeLink(text("answer", language), link.url) if link else None
+        note = text("link", language, name=link.name, time=moment(link.until)) if link else ""
+        return item_of(body, language, page=page, answer=answer, note=note)
+
+    async def _answer_link(self, notice: StoredNotice, entry: GateEntry | None) -> SignedLink | None:
+        """Return the answer link for the recipient of a notice; None: there is none, see `answer_links`."""
+        setting, letter = self._settings, notice.letter
+        recipient = setting.recipient(letter.recipient)
+        if not setting.answer_links or recipient is None or entry is None or not entry.by_link:
+            return None
+        if not asks(entry, recipient):
+            return None
+        until = self._now + setting.link_lifetime.seconds
+        token = await self._app[ANSWER_LINKS].sign(question_of(entry), letter.to, recipient.name, until)
+        return SignedLink(f"{self._app.settings.server.url.rstrip('/')}/answer#{token}", recipient.name, until)
+
+    async def _mail(self, message: Notices, recipient: RecipientSettings, *, key: str) -> SendOutcome:
+        need("tools", "The format `mail` of notifications")
+        settings = self._app.settings.mail
+        assert settings is not None  # Checked with the settings.
+        password = self._app.settings.resolved(settings.password) if settings.password else ""
+        if password is None:
+            return SendOutcome("later", f"the secret {settings.password!r} is not set")
+        mail = as_mail(message, recipient, settings, key=key, at=self._now)
+        await send_mail(mail, settings, password=password, recipients=[recipient.address])
+        return SendOutcome("sent")
+
+    async def _post(self, body: bytes, headers: Mapping[str, str]) -> SendOutcome:
+        setting = self._settings
+        status = await post(setting.url, body, {"content-type": "application/json", **headers}, private=setting.private)
         if 200 <= status < 300:
-            return replace(letter, state="sent", error="")
-        error = f"answered {status}"
-        return replace(letter, state="dead", error=error) if status == GONE else _later(letter, now, error)
+            return SendOutcome("sent")
+        return SendOutcome("dead" if status == GONE else "later", f"answered {status}")
+
+
+class SignedLink(NamedTuple):
+    """An answer link."""
+
+    url: str
+    name: str
+    """The recipient."""
+    until: float
+
+
+def recipients_of(setting: NotificationSettings) -> Sequence[RecipientSettings | None]:
+    """Return the recipients of a notice of their own; None stands for the address of the destination."""
+    return setting.recipients if setting.format == "mail" else (None,)
+
+
+def language_of(setting: NotificationSettings, recipient: RecipientSettings | None) -> str:
+    return (recipient.language if recipient is not None else "") or setting.language
+
+
+def _question(body: JsonObject) -> Question | None:
+    """Return the question that a notice is about; None: it is about an end."""
+    if "gateId" not in body:
+        return None
+    return Question(
+        str(body["executionId"]), str(body["gateId"]), float(cast("float", body["at"])), str(body["digest"])
+    )
 
 
 def _error_text(why: OperatorError) -> str:
@@ -407,7 +644,7 @@ TIMEOUT_S: Final = 15.0
 async def post(url: str, body: bytes, headers: Mapping[str, str], *, private: bool) -> int:
     """Return the status of the answer. `private` allows addresses inside this network, and plain http.
 
-    Raises `AddressRefused`, `NotReached`.
+    Raises `AddressRefused`, `AddressUnreachable`.
     """
     from pointsman.tools.egress.http_calls import EgressPolicy, HttpCall, Outgoing  # Loads an HTTP client.
 
@@ -424,10 +661,15 @@ class AddressView(TypedDict):
 
     name: str
     url: str
-    """Scheme and host: the rest is often a secret."""
+    """Scheme and host: the rest is often a secret. Empty: the notices are mail."""
     events: list[str]
     workflows: list[str]
     signed: bool
+    format: Literal["json", "slack", "teams", "mail"]
+    recipients: list[str]
+    """The names of the recipients."""
+    answerLinks: bool
+    """Whether notices contain links for answers, where the workflow allows it."""
 
 
 class NoticeView(TypedDict):
@@ -435,6 +677,10 @@ class NoticeView(TypedDict):
 
     id: str
     to: str
+    recipient: str | None
+    """The recipient of a mail; null: the notice goes to the address of the destination."""
+    reminder: int
+    """Number of the reminder; 0: the first notice."""
     event: str
     executionId: str
     state: NoticeState
@@ -461,6 +707,8 @@ def notice_view(notice: StoredNotice) -> NoticeView:
     return {
         "id": notice.id,
         "to": letter.to,
+        "recipient": letter.recipient or None,
+        "reminder": letter.reminder,
         "event": str(letter.body["event"]),
         "executionId": str(letter.body["executionId"]),
         "state": letter.state,
@@ -476,12 +724,15 @@ def address_views(settings: Settings) -> list[AddressView]:
     return [
         {
             "name": name,
-            "url": _public(one.url),
-            "events": [*one.events],
-            "workflows": [*one.workflows],
-            "signed": bool(one.secret),
+            "url": _public(notification.url) if notification.url else "",
+            "events": [*notification.events],
+            "workflows": [*notification.workflows],
+            "signed": bool(notification.secret),
+            "format": notification.format,
+            "recipients": [recipient.name for recipient in notification.recipients],
+            "answerLinks": notification.answer_links,
         }
-        for name, one in settings.notifications.items()
+        for name, notification in settings.notifications.items()
     ]
 
 

@@ -295,8 +295,8 @@ class Schedules:
 
     async def list(self) -> list[StoredSchedule]:
         """Return all schedules by id."""
-        found = await self._app.store.entries.list(KIND)
-        return [StoredSchedule(entry.key, msgspec.convert(entry.value, Schedule), entry.version) for entry in found]
+        entries = await self._app.store.entries.list(KIND)
+        return [StoredSchedule(entry.key, msgspec.convert(entry.value, Schedule), entry.version) for entry in entries]
 
     async def pause(self, id: str) -> StoredSchedule:
         """Pause a schedule: nothing is due until it is resumed. Queued runs stay queued."""
@@ -393,13 +393,13 @@ class Scheduler:
 
     async def next_due(self) -> float | None:
         """Return the time when `fire` has something to do next. None: nothing is scheduled."""
-        found: list[float] = []
+        times: list[float] = []
         for stored in await self._schedules.list():
             if stored.schedule.active:
                 due = stored.schedule.next_due()
-                found += [] if due is None else [due]
-                found += [self._app.clock.now() + QUEUE_LOOK_S] if stored.schedule.queued else []
-        return min(found, default=None)
+                times += [] if due is None else [due]
+                times += [self._app.clock.now() + QUEUE_LOOK_S] if stored.schedule.queued else []
+        return min(times, default=None)
 
     async def fire(self, now: float) -> list[Fired]:
         """Determine the outcome of every due time up to `now`. Return the new outcomes. Raises the
@@ -433,7 +433,7 @@ class Scheduler:
                 return []
             noted = _with_result(schedule, outcomes, look.open)
             noted = replace(noted, queued=tuple(look.queued), settled=max(schedule.settled, now))
-            stopped = [one.message for one in outcomes if one.code == TriggerStopped.code]
+            stopped = [outcome.message for outcome in outcomes if outcome.code == TriggerStopped.code]
             noted = replace(noted, stopped=stopped[-1]) if stopped else noted
             try:
                 await self._schedules.put(id, noted, after=version)
@@ -490,7 +490,7 @@ class Scheduler:
 
     async def _still_open(self, executions: tuple[str, ...]) -> tuple[str, ...]:
         """Return the executions that have not ended. A failed execution has ended, although it can be retried."""
-        found = [await self._app.store.executions.find(ExecutionId(one)) for one in executions]
+        found = [await self._app.store.executions.find(ExecutionId(execution)) for execution in executions]
         return tuple(one.execution for one in found if one is not None and one.status not in ENDED)
 
     async def _stop(self, look: DueCheck) -> None:

@@ -83,7 +83,7 @@ def _as_standard(key: bytes, body: bytes, headers: Mapping[str, str], now: float
     expected = sign(key, delivery, int(at) if recent else 0, body)
     # Several signatures: the sender is rotating its secret.
     signatures = headers.get("webhook-signature", "").split(" ")[:SIGNATURES_MAX]
-    same = [hmac.compare_digest(expected.encode(), one.encode()) for one in signatures]
+    same = [hmac.compare_digest(expected.encode(), signature.encode()) for signature in signatures]
     return Signed(any(same) and recent and DELIVERY.fullmatch(delivery) is not None, delivery, delivery)
 
 

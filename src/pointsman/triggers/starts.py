@@ -22,8 +22,8 @@ from pointsman.context import AppContext
 from pointsman.errors import CallerError
 from pointsman.executions.authority import may_execute
 from pointsman.executions.start import start
+from pointsman.expressions.compiler import compile_expression
 from pointsman.expressions.environment import Environment, Names
-from pointsman.expressions.formula import compile_expression
 from pointsman.store.errors import JournalMoved
 from pointsman.triggers.signatures import Scheme
 from pointsman.values import ExecutionId, Json, JsonObject
@@ -96,7 +96,7 @@ async def owner_for(app: AppContext, owners: Iterable[Party], workflow: str) -> 
     people = tuple(owners)
     owner = await all_of(app, people)
     if not await may_execute(app, owner, workflow):
-        names = ", ".join(sorted({repr(one.name) for one in people}))
+        names = ", ".join(sorted({repr(person.name) for person in people}))
         raise TriggerStopped(
             f"the owner {names} may no longer execute the workflow {workflow!r}",
             hint="Restore the owner's role and the sharing of the workflow, or change the owner: save the "

@@ -16,6 +16,7 @@ from pointsman.definition.model.workflow import Trigger, WorkflowDefinition
 from pointsman.errors import AuthorError, CallerError
 from pointsman.settings import HANDLE
 from pointsman.triggers.events import Events
+from pointsman.triggers.publications import drop_publication
 from pointsman.triggers.schedules import CATCH_UP_S, CATCH_UP_S_MAX, Schedule, Scheduler, Schedules, StoredSchedule
 from pointsman.triggers.starts import EVENT, WEBHOOK, CausedStarts, Declared, read_declared
 from pointsman.triggers.webhooks import IN_DOCUMENT, Deliveries, Webhooks
@@ -178,7 +179,8 @@ class Triggers:
         await put_declared(self._app, resolved, self.webhooks.deliveries)
 
     async def drop(self, workflow: str) -> None:
-        """Remove the triggers of a deleted workflow."""
+        """Remove the triggers and the publication of a deleted workflow."""
+        await drop_publication(self._app, workflow)
         await drop_schedules(self.schedules, workflow)
         await drop_declared(self._app, workflow, self.webhooks.deliveries)
 

@@ -7,6 +7,14 @@ from pointsman.auth.verbs import Verbs, verb
 from pointsman.etags import etag_of, match_etag, revision_moved
 from pointsman.executions.lists import names_of_workflows
 from pointsman.paging import has_words, page_by
+from pointsman.triggers.answer_links import (
+    ANSWER_LINKS,
+    AnswerLink,
+    LinkAnswerView,
+    LinkedGateView,
+    answer_by_link,
+    linked_gate,
+)
 from pointsman.triggers.notifications import (
     NoticePage,
     NoticeState,
@@ -14,6 +22,16 @@ from pointsman.triggers.notifications import (
     StoredNotice,
     address_views,
     notice_view,
+)
+from pointsman.triggers.publications import (
+    Publication,
+    PublicationRequest,
+    PublicationView,
+    StartedRun,
+    publication_of,
+    publish,
+    start_run,
+    unpublish,
 )
 from pointsman.triggers.schedules import (
     Fired,
@@ -63,20 +81,24 @@ class ScheduleVerbs(Verbs):
         """Return a page of the schedules, by id: those of one workflow, and those with all words of `search` in the id,
         or in the id or names of the workflow."""
         names = await names_of_workflows(self.app, search)
-        found: dict[str, StoredSchedule] = {}
+        schedules: dict[str, StoredSchedule] = {}
         for stored in await self._schedules.list():
             of = stored.schedule.workflow
             if workflow in (None, of.partition("@")[0]) and has_words(search, stored.id, of, names(of)):
-                found[stored.id] = stored
+                schedules[stored.id] = stored
 
         async def sees(entry: dict[str, str]) -> bool:
-            return await sees_workflow(self.app, self.caller, found[entry["id"]].schedule.workflow)
+            return await sees_workflow(self.app, self.caller, schedules[entry["id"]].schedule.workflow)
 
         # The next due time takes long to compute: views are made of the entries of the page only.
         page = await page_by(
-            "id", [{"id": id} for id in found], after=after, limit=len(found) if limit is None else limit, sees=sees
+            "id",
+            [{"id": id} for id in schedules],
+            after=after,
+            limit=len(schedules) if limit is None else limit,
+            sees=sees,
         )
-        return {"schedules": [schedule_view(found[one["id"]]) for one in page.entries], "next": page.next}
+        return {"schedules": [schedule_view(schedules[entry["id"]]) for entry in page.entries], "next": page.next}
 
     @verb("viewer", "see schedules", audit=False)
     async def get(self, schedule: str) -> StoredSchedule:
@@ -202,8 +224,8 @@ class TriggerVerbs(Verbs):
         """Return a page of the webhooks in effect, by path, of workflows that the caller sees; with all words of
         `search` in path, workflow, trigger or event."""
 
-        async def sees(one: WebhookView) -> bool:
-            return await visible(self.app, self.caller, one["workflowId"])
+        async def sees(webhook: WebhookView) -> bool:
+            return await visible(self.app, self.caller, webhook["workflowId"])
 
         names = await names_of_workflows(self.app, search)
         matching = (
@@ -253,3 +275,49 @@ class NotificationVerbs(Verbs):
     async def retry(self, notice: str) -> StoredNotice:
         """Send a notice again that was given up, from the first attempt on. Raises `NoSuchNotice`."""
         return await Outbox(self.app).try_again(notice)
+
+    @verb("admin", "see or send notices")
+    async def revoke_links(self) -> None:
+        """Make all answer links that were sent invalid. Notices sent from now on contain valid ones."""
+        await self.app[ANSWER_LINKS].revoke()
+
+
+class PublicationVerbs(Verbs):
+    """Actions of a caller on published workflows, and of their visitors in the name of the publisher."""
+
+    @verb("editor", "publish workflows", audit=False)
+    async def read(self, workflow: str) -> PublicationView:
+        """Return the publication of a workflow. Raises `UnknownWorkflow`, `NotAllowed`."""
+        await must_see_workflow(self.app, self.caller, workflow)
+        return await publication_of(self.app, self.caller, workflow)
+
+    @verb("editor", "publish workflows", target=("workflow",))
+    async def publish(self, workflow: str, request: PublicationRequest, *, new_link: bool = False) -> PublicationView:
+        """Publish a workflow, as its owner or an admin. See `publications.publish`."""
+        await must_see_workflow(self.app, self.caller, workflow)
+        return await publish(self.app, self.caller, workflow, request, new_link=new_link)
+
+    @verb("editor", "publish workflows", target=("workflow",))
+    async def unpublish(self, workflow: str) -> None:
+        """Withdraw the publication of a workflow, as its owner or an admin. Idempotent."""
+        await must_see_workflow(self.app, self.caller, workflow)
+        await unpublish(self.app, self.caller, workflow)
+
+    @verb("operator", "run workflows")
+    async def start(self, publication: Publication, input: Json, key: str) -> StartedRun:
+        """Start an execution for a visitor, as the publisher. See `publications.start_run`."""
+        return await start_run(self.app, self.caller, publication, input, key)
+
+
+class AnswerLinkVerbs(Verbs):
+    """Actions of the recipient of a notice, who has no account, by its verified link."""
+
+    @verb("operator", "answer gates", audit=False)
+    async def gate(self, link: AnswerLink) -> LinkedGateView:
+        """Return the gate of a link. It is not answered by that. Raises as `linked_gate` does."""
+        return await linked_gate(self.app, link)
+
+    @verb("operator", "answer gates")
+    async def answer(self, link: AnswerLink, action: str, data: Json = None, *, comment: str = "") -> LinkAnswerView:
+        """Answer the gate of a link as its recipient. Raises as `answer_by_link` does."""
+        return await answer_by_link(self.app, link, action, data, comment)

@@ -243,7 +243,7 @@ def schedule_view(stored: StoredSchedule) -> ScheduleView:
         "stopped": schedule.stopped or None,
         "next": schedule.next_due() if schedule.active else None,
         "queued": [*schedule.queued],
-        "results": [fired_view(one) for one in schedule.results],
+        "results": [fired_view(result) for result in schedule.results],
     }
 
 
@@ -279,7 +279,7 @@ async def _visible(app: AppContext, caller: Caller, executions: Collection[str])
     """Return the executions that the caller may see."""
     if caller.role == "admin":
         return [*executions]
-    return [one for one in executions if await _is_seen(app, caller, one)]
+    return [execution for execution in executions if await _is_seen(app, caller, execution)]
 
 
 async def _is_seen(app: AppContext, caller: Caller, execution: str) -> bool:

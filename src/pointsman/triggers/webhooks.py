@@ -91,10 +91,10 @@ class Deliveries:
         self._turn = asyncio.Lock()
         self._writes: asyncio.Task[None] | None = None
 
-    def refused(self, path: str, one: Delivery) -> None:
+    def refused(self, path: str, delivery: Delivery) -> None:
         """Buffer a refusal. It costs the same for a path without a webhook, whose refusals are never written."""
         deliveries = self._refused.pop(path, None) or deque(maxlen=REFUSED_KEPT)
-        deliveries.append(one)
+        deliveries.append(delivery)
         self._refused[path] = deliveries
         if len(self._refused) > PATHS_MAX:
             del self._refused[next(iter(self._refused))]
@@ -126,9 +126,9 @@ class Deliveries:
         with suppress(OperatorError):  # A store that cannot be written must not prevent shutdown.
             await self._write()
 
-    async def note(self, path: str, *taken: Delivery) -> list[Delivery]:
+    async def note(self, path: str, *delivery: Delivery) -> list[Delivery]:
         """Write deliveries and buffered refusals of a webhook. Return all that are kept, the newest first."""
-        new = [*taken, *self._refused.pop(path, ())]
+        new = [*delivery, *self._refused.pop(path, ())]
         for _ in range(TRIES):
             entry = await self._entries.find(KIND, path)
             earlier = [] if entry is None else msgspec.convert(entry.value, list[Delivery])
@@ -149,15 +149,15 @@ class Deliveries:
             await self._entries.delete(KIND, path)
 
 
-def _newest(found: list[Delivery]) -> list[Delivery]:
+def _newest(deliveries: list[Delivery]) -> list[Delivery]:
     """Return the newest deliveries. Refused calls cannot displace signed ones."""
-    refused = sorted((one for one in found if one.outcome == "refused"), key=_when)[-REFUSED_KEPT:]
-    taken = sorted((one for one in found if one.outcome != "refused"), key=_when)[-(KEPT - REFUSED_KEPT) :]
+    refused = sorted((one for one in deliveries if one.outcome == "refused"), key=_when)[-REFUSED_KEPT:]
+    taken = sorted((one for one in deliveries if one.outcome != "refused"), key=_when)[-(KEPT - REFUSED_KEPT) :]
     return sorted([*refused, *taken], key=_when, reverse=True)
 
 
-def _when(one: Delivery) -> float:
-    return one.at
+def _when(delivery: Delivery) -> float:
+    return delivery.at
 
 
 FIELDS_MAX: Final = 1000

@@ -11,6 +11,7 @@ from typing import Final, Literal, TypeAlias, Unpack, cast
 from msgspec.structs import replace
 from typing_extensions import TypedDict
 
+from pointsman.auth.credentials import Credential, Parts
 from pointsman.auth.policy import must_see_workflow
 from pointsman.auth.sharing import Audience, Shared, Sharing, share, sharing_etag, sharing_of
 from pointsman.auth.vault import VAULT, SecretInvalid, SecretRuleView, SecretView, Vault, rule_view, secret_view
@@ -61,7 +62,9 @@ async def uses_of(app: AppContext, name: str) -> SecretUses:
         if saved is not None and handle.search(saved.draft.text):
             workflows.append(entry.id)
     agents = [
-        one.name for one in await SavedAgents(app).list() if any(handle.search(text) for text in _texts(one.agent))
+        saved.name
+        for saved in await SavedAgents(app).list()
+        if any(handle.search(text) for text in _texts(saved.agent))
     ]
     settings = [
         key
@@ -73,11 +76,13 @@ async def uses_of(app: AppContext, name: str) -> SecretUses:
 
 def secrets_elsewhere(settings: Settings) -> dict[str, SecretSource]:
     """Return name -> origin of the secrets outside the store. They take precedence over those of the store."""
-    found: dict[str, SecretSource] = {name: "settings" for name, one in settings.own_secrets.items() if one.value}
+    sources: dict[str, SecretSource] = {
+        name: "settings" for name, secret in settings.own_secrets.items() if secret.value
+    }
     for name, value in os.environ.items():
         if name.startswith(_OWN) and value:
-            found[name.removeprefix(_OWN)] = "environment"
-    return found
+            sources[name.removeprefix(_OWN)] = "environment"
+    return sources
 
 
 def _texts(value: Json) -> list[str]:
@@ -85,9 +90,9 @@ def _texts(value: Json) -> list[str]:
         case str():
             return [value]
         case dict():
-            return [text for one in value.values() for text in _texts(one)]
+            return [text for member in value.values() for text in _texts(member)]
         case list():
-            return [text for one in value for text in _texts(one)]
+            return [text for element in value for text in _texts(element)]
         case _:
             return []
 
@@ -121,9 +126,9 @@ class SecretVerbs(Verbs):
         or that of the person who changed them."""
         await self._vault.refresh()
         marked = await self._vault.marked()
-        found = (secret_view(one, mark) for one, mark in marked if has_words(search, one.name, one.by))
+        views = (secret_view(one, mark) for one, mark in marked if has_words(search, one.name, one.by))
         size = len(marked) if limit is None else limit
-        page = await page_by("name", found, after=after, limit=size, backwards=backwards)
+        page = await page_by("name", views, after=after, limit=size, backwards=backwards)
         settings = self.app.settings
         elsewhere: list[OtherSecretView] = [
             {"name": name, "source": source, **rule_view(settings.rule(name))}
@@ -164,6 +169,36 @@ class SecretVerbs(Verbs):
         await self._vault.set(name, value, rule=rule, by=self.name_for(by), after=after)
         return etag_of(await self._vault.mark(name))
 
+    @verb("admin", "see or change secrets", target=("name",))
+    async def set_credential(
+        self,
+        name: str,
+        credential: Credential,
+        parts: Parts,
+        *,
+        match: str | None = None,
+        is_new: bool = False,
+        **rule: Unpack[RuleParts],
+    ) -> str:
+        """Store a credential and where documents may send it. Return the ETag. `parts`: its secret parts; those that
+        are empty stay. See `Vault.set_credential`."""
+        after = NOTHING if is_new else await self._match_version(name, match)
+        changes = {part: tuple(names) for part, names in cast("dict[str, Names]", rule).items()}
+        fresh = replace(await self._vault.kept_rule(name), **changes)
+        await self._vault.set_credential(name, credential, parts, rule=fresh, by=self.caller.name, after=after)
+        return etag_of(await self._vault.mark(name))
+
+    @verb("admin", "see or change secrets", target=("name",))
+    async def begin_authorization(self, name: str, redirect: str) -> str:
+        """Return the address of the authorization server where this admin connects a credential. See
+        `Vault.begin_visit`."""
+        return await self._vault.begin_visit(name, who=self.caller.name, redirect=redirect)
+
+    @verb("admin", "see or change secrets", target=("name",))
+    async def complete_authorization(self, name: str, code: str, state: str) -> None:
+        """Store the tokens for the code with which the browser came back. See `Vault.complete_visit`."""
+        await self._vault.complete_visit(name, who=self.caller.name, code=code, state=state)
+
     @verb("admin", "see or change secrets", target=("name", *PARTS, "by"))
     async def allow(
         self,
@@ -203,7 +238,7 @@ class SecretVerbs(Verbs):
         removed = {"hosts": hosts, "tools": tools, "workflows": workflows, "groups": groups}
         current = await self._vault.kept_rule(name)
         for part, names in removed.items():
-            if unknown := [one for one in names if one not in getattr(current, part)]:
+            if unknown := [name for name in names if name not in getattr(current, part)]:
                 raise SecretInvalid(
                     f"the {part} of the secret {name!r} do not contain: {', '.join(unknown)}",
                     hint="`pointsman secrets list` shows them.",

@@ -14,7 +14,7 @@ from pointsman.auth.subjects import UnknownWorkflow
 from pointsman.auth.verbs import Verbs, verb
 from pointsman.context import AppContext
 from pointsman.definition.model.workflow import WorkflowDefinition
-from pointsman.definition.text_locations import sites_of
+from pointsman.definition.text_locations import text_locations_of
 from pointsman.errors import AuthorError
 from pointsman.etags import etag_of, match_etag
 from pointsman.paging import page_by, revision_place
@@ -77,9 +77,9 @@ class AgentVerbs(Verbs):
     ) -> AgentPage:
         """Return a page of the agents that the caller may see, each with its latest revision; see
         `SavedAgents.found`."""
-        found = await self._agents.found(words, names=names, sees=partial(sees_agent, self.app, self.caller))
+        agents = await self._agents.found(words, names=names, sees=partial(sees_agent, self.app, self.caller))
         place = _saved_place if sort == "savedAt" else "name"
-        page = await page_by(place, map(agent_view, found), after=after, limit=limit, backwards=backwards)
+        page = await page_by(place, map(agent_view, agents), after=after, limit=limit, backwards=backwards)
         return {"agents": page.entries, "next": page.next}
 
     @verb("viewer", "see agents", audit=False)
@@ -137,7 +137,7 @@ def _match_revision(agent: SavedAgent, match: str | None) -> int | None:
 async def agent_uses(app: AppContext, name: str, sees: Callable[[str], Awaitable[bool]]) -> list[AgentUse]:
     """Return the saved workflows that `sees` admits and whose latest revision names the agent, with the references that
     they use (`writer`, `writer@2`). Reads every saved workflow: for interactive use, not for loops."""
-    found: list[AgentUse] = []
+    uses: list[AgentUse] = []
     for entry in await app.store.workflows.list():
         try:
             workflow, revision = await app[LIBRARY].saved(entry.id)
@@ -145,13 +145,17 @@ async def agent_uses(app: AppContext, name: str, sees: Callable[[str], Awaitable
             continue  # A deleted workflow or an unreadable draft names no agent.
         names = names_in(workflow, name)
         if names and await sees(entry.id):
-            found.append({"workflowId": entry.id, "revision": revision, "names": names})
-    return found
+            uses.append({"workflowId": entry.id, "revision": revision, "names": names})
+    return uses
 
 
 def names_in(workflow: WorkflowDefinition, name: str) -> list[str]:
     """Return the references by which a workflow names the saved agent. Names that the workflow's own `agents` describe
     are excluded."""
     own = workflow.agents or {}
-    references = {site.text for site in sites_of(workflow) if site.kind == "agent" and site.text not in own}
-    return sorted(one for one in references if one.partition("@")[0] == name)
+    references = {
+        location.text
+        for location in text_locations_of(workflow)
+        if location.kind == "agent" and location.text not in own
+    }
+    return sorted(reference for reference in references if reference.partition("@")[0] == name)

@@ -20,7 +20,7 @@ from typing_extensions import TypedDict
 from pointsman.definition.model.agents import AgentConfig
 from pointsman.definition.model.base import read_as
 from pointsman.definition.model.workflow import WorkflowDefinition as Definition
-from pointsman.definition.text_locations import sites_of
+from pointsman.definition.text_locations import text_locations_of
 from pointsman.errors import CallerError
 from pointsman.store.api import ConfigStore
 from pointsman.store.records import revision_named
@@ -87,18 +87,18 @@ async def find_agent(entries: ConfigStore, reference: str) -> SavedAgent | None:
     latest = await entries.find(LATEST, name)
     if latest is None or (at and revision is None):
         return None
-    found = msgspec.convert(latest.value, SavedAgent)
+    agent = msgspec.convert(latest.value, SavedAgent)
     if revision is None:
-        return None if found.deleted else found
-    if revision == found.revision:
-        return found
+        return None if agent.deleted else agent
+    if revision == agent.revision:
+        return agent
     entry = await entries.find(REVISION, f"{name}@{revision}")
     return None if entry is None else msgspec.convert(entry.value, SavedAgent)
 
 
 def agents_named(workflow: Definition) -> set[str]:
     """Return the agents that the nodes of a workflow name."""
-    return {site.text for site in sites_of(workflow) if site.kind == "agent"}
+    return {location.text for location in text_locations_of(workflow) if location.kind == "agent"}
 
 
 SeesAgent: TypeAlias = Callable[[str], Awaitable[bool]]
@@ -107,8 +107,8 @@ SeesAgent: TypeAlias = Callable[[str], Awaitable[bool]]
 
 async def saved_agents(entries: ConfigStore, names: Collection[str], sees: SeesAgent) -> dict[str, SavedAgent]:
     """Return the saved agents with these references (`name` or `name@revision`) that `sees` admits, by reference."""
-    found = {name: await find_agent(entries, name) for name in sorted(names) if await sees(name.partition("@")[0])}
-    return {name: one for name, one in found.items() if one is not None}
+    agents = {name: await find_agent(entries, name) for name in sorted(names) if await sees(name.partition("@")[0])}
+    return {name: value for name, value in agents.items() if value is not None}
 
 
 class WithAgents(NamedTuple):
@@ -125,16 +125,16 @@ async def with_saved_agents(
     """Add the saved agents that `names` lists and `sees` admits to a workflow, unless the workflow describes them
     itself."""
     missing = names - (workflow.agents or {}).keys()
-    found = await saved_agents(entries, missing, sees) if missing else {}
-    if not found:
+    agents = await saved_agents(entries, missing, sees) if missing else {}
+    if not agents:
         return WithAgents(workflow, {})
-    described = {**(workflow.agents or {}), **configs_of(found)}
-    return WithAgents(workflow.model_copy(update={"agents": described}), {n: one.by for n, one in found.items()})
+    described = {**(workflow.agents or {}), **configs_of(agents)}
+    return WithAgents(workflow.model_copy(update={"agents": described}), {n: value.by for n, value in agents.items()})
 
 
 def configs_of(agents: Mapping[str, SavedAgent]) -> dict[str, AgentConfig]:
     """Return saved agents as the `agents` of a workflow."""
-    return {name: cast(AgentConfig, read_as(AgentConfig, one.agent)) for name, one in agents.items()}
+    return {name: cast(AgentConfig, read_as(AgentConfig, agent.agent)) for name, agent in agents.items()}
 
 
 class AgentView(TypedDict):
@@ -148,11 +148,11 @@ class AgentView(TypedDict):
     author: str
 
 
-def agent_view(one: SavedAgent) -> AgentView:
+def agent_view(agent: SavedAgent) -> AgentView:
     return {
-        "name": one.name,
-        "revision": one.revision,
-        "agent": one.agent,
-        "savedAt": one.saved,
-        "author": one.author,
+        "name": agent.name,
+        "revision": agent.revision,
+        "agent": agent.agent,
+        "savedAt": agent.saved,
+        "author": agent.author,
     }

@@ -38,9 +38,9 @@ class Party(Struct, frozen=True, kw_only=True, omit_defaults=True):
 def recorded(caller: Caller) -> list[Json]:
     """Return the people of a caller as records, without those on the machine of the store."""
     return [
-        msgspec.to_builtins(Party(name=one.name, role=one.role, entrance=one.entrance))
-        for one in caller.people
-        if one.entrance not in MACHINE
+        msgspec.to_builtins(Party(name=person.name, role=person.role, entrance=person.entrance))
+        for person in caller.people
+        if person.entrance not in MACHINE
     ]
 
 
@@ -55,18 +55,18 @@ async def present_permissions(app: AppContext, party: Party) -> Caller:
     if party.entrance in MACHINE:
         return Caller(name=party.name, role=party.role, entrance=party.entrance)
     entries, now = app.store.entries, app.clock.now()
-    found: list[tuple[Role, tuple[str, ...]]] = []
+    result: list[tuple[Role, tuple[str, ...]]] = []
     if (entry := await entries.find(KEY, party.name)) is not None:
         key = msgspec.convert(entry.value, ApiKey, strict=False)
         if key.is_good_at(now):
-            found.append((key.role, key.groups))
+            result.append((key.role, key.groups))
     if app.settings.access.oidc is not None and (entry := await entries.find(PERSON_KIND, party.name)) is not None:
         person = msgspec.convert(entry.value, Person, strict=False)
-        found.append((person.role, person.groups))
-    if not found:
+        result.append((person.role, person.groups))
+    if not result:
         return NOBODY
-    role = ROLES[max(ROLES.index(role) for role, _ in found)]
-    groups = tuple(sorted({group for _, some in found for group in some}))
+    role = ROLES[max(ROLES.index(role) for role, _ in result)]
+    groups = tuple(sorted({group for _, some in result for group in some}))
     return Caller(name=party.name, role=lower_role(role, party.role), groups=groups, entrance=party.entrance)
 
 
@@ -86,7 +86,7 @@ async def author_of(app: AppContext, saved: SavedWorkflow) -> Caller:
 
 async def all_of(app: AppContext, parties: Iterable[Party]) -> Caller:
     """Return the permissions that all of these people have now; those of the machine if there are no people."""
-    people = [await present_permissions(app, one) for one in parties]
+    people = [await present_permissions(app, party) for party in parties]
     return combined_caller(*people) if people else LOCAL
 
 
@@ -94,5 +94,9 @@ async def note_authors(app: AppContext, caller: Caller, saved: SavedWorkflow) ->
     """Record the people in whose name a revision was saved, unless the revision's author is enough."""
     if saved.draft.author and (caller.is_machine or caller.parties):
         # The role at the time of saving does not limit what the person may see later.
-        people = [Party(name=one.name, entrance=one.entrance) for one in caller.people if one.entrance not in MACHINE]
+        people = [
+            Party(name=person.name, entrance=person.entrance)
+            for person in caller.people
+            if person.entrance not in MACHINE
+        ]
         await app.store.entries.put(WRITTEN, f"{saved.draft.id}@{saved.revision}", msgspec.to_builtins(people))

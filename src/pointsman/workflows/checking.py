@@ -1,27 +1,119 @@
-"""Checking of a source: problems found on reading and by the checker, with positions in the author's document."""
+"""Checking of a source: problems found on reading and by the checker, with positions in the author's document.
+
+document ── read_workflow ──▶ workflow ── check ──▶ problems ── positioned_problems ──▶ pointers, line and column
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from pointsman.definition.checks.subject import Installation, ToolFacts
+from pointsman.definition.checks import check
+from pointsman.definition.checks.references import dropped_edges, ends_missing
+from pointsman.definition.checks.subject import UNKNOWN_INSTALLATION, Installation, ToolFacts
 from pointsman.definition.model.agents import AgentConfig
+from pointsman.definition.model.nodes import Never
 from pointsman.definition.model.work import UnboundConfig
+from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.definition.model.workflow import WorkflowDefinition as Definition
-from pointsman.definition.problems import CheckReport, Problem, did_you_mean, error, pointer_to, warning
-from pointsman.dialects.checking import found_in, positioned_problems
+from pointsman.definition.problems import (
+    CheckReport,
+    JsonPatchOp,
+    Problem,
+    did_you_mean,
+    error,
+    limited,
+    pointer_parts,
+    pointer_to,
+    sort_problems,
+    warning,
+)
+from pointsman.dialects.detect import ReadDocument
+from pointsman.dialects.readers import ImportedDocument
 from pointsman.models.prices import Prices
 from pointsman.models.transport import is_scripted
 from pointsman.settings import Settings
 from pointsman.tools.registry import ToolRegistry
+from pointsman.values import Json
 from pointsman.workflows.builtin import BUILT_IN, shipped
 from pointsman.workflows.models import ReachedModels, model_name_problems, model_problems
 from pointsman.workflows.sources import Workflow
 from pointsman.workflows.tools import PREFIX
 from pointsman.workflows.variables import substituted, variables_in
+
+
+def lenient(workflow: WorkflowDefinition) -> tuple[WorkflowDefinition, tuple[Problem, ...]]:
+    """Disable every edge with a missing end. Return the workflow and one warning for each such edge; without such edges
+    the workflow is returned unchanged."""
+    dangling = {edge for edge, _, _ in ends_missing(workflow)}
+    if not dangling:
+        return workflow, ()
+    edges = tuple(
+        edge.model_copy(update={"condition": Never()}) if position in dangling else edge
+        for position, edge in enumerate(workflow.edges)
+    )
+    without = workflow.model_copy(update={"edges": edges})
+    return without, tuple(dropped_edges(without))
+
+
+def found_in(
+    read: ReadDocument, *, installation: Installation = UNKNOWN_INSTALLATION, drop_dangling: bool = False
+) -> tuple[WorkflowDefinition | None, list[Problem]]:
+    """Return the workflow that would run and its problems, with pointers into the native document."""
+    workflow = read.workflow
+    if workflow is None:
+        return None, []
+    dropped: tuple[Problem, ...] = ()
+    if drop_dangling:
+        workflow, dropped = lenient(workflow)
+    return workflow, [*dropped, *check(workflow, installation=installation)]
+
+
+def positioned_problems(read: ReadDocument, problems: Iterable[Problem]) -> tuple[Problem, ...]:
+    """Return problems with positions in the author's document, together with those of reading, sorted by position. At
+    most `PROBLEMS_MAX` are listed; a note counts the rest."""
+    own = {id(problem) for problem in read.problems}
+    listed = limited((*read.problems, *problems))
+    return sort_problems(one if id(one) in own else read.placed(repaired(one, read)) for one in listed)
+
+
+def repaired(problem: Problem, read: ReadDocument) -> Problem:
+    """Return the problem with its fix translated to the author's document; without the fix if that is not safe."""
+    if problem.fix is None or read.imported is None:
+        return problem
+    operations = [_translated(operation, read.imported, read.document.value) for operation in problem.fix]
+    safe = tuple(operation for operation in operations if operation is not None)
+    return replace(problem, fix=safe if len(safe) == len(operations) else None)
+
+
+def _translated(operation: JsonPatchOp, imported: ImportedDocument, author: Json) -> JsonPatchOp | None:
+    """Translate one operation to the author's document; None: the author's document has something else there."""
+    native = str(operation["path"])
+    pointer = imported.sources.author_pointer(native)
+    if operation["op"] == "add":
+        return {**operation, "path": pointer} if imported.document.get("dialect") in (None, "native") else None
+    there = _value_at(author, pointer)
+    if operation["op"] == "replace":
+        return {**operation, "path": pointer} if there == _value_at(imported.document, native) else None
+    here, holder = pointer_parts(native), pointer_parts(pointer)
+    if there is None or len(holder) < 2 or not holder[-2].endswith(here[-2]):
+        return None
+    return {**operation, "path": pointer}
+
+
+def _value_at(value: Json, pointer: str) -> Json:
+    """Return the value at a pointer; None if there is none."""
+    for part in pointer_parts(pointer):
+        if isinstance(value, dict):
+            value = value.get(part)
+        elif isinstance(value, list) and part.isascii() and part.isdigit() and int(part) < len(value):
+            value = value[int(part)]
+        else:
+            return None
+    return value
+
 
 OF_AN_AGENT: Final = re.compile(r"/tools/\d+$")
 """Pointer to a tool in the list of an agent."""
@@ -109,23 +201,23 @@ def check_workflow(source: Workflow, facts: CheckFacts) -> CheckResult:
     if read.workflow is None:
         return CheckResult(source.problems)
     installation = replace(facts.known, node_types=_performed(read.workflow))
-    workflow, found = found_in(read, installation=installation, drop_dangling=facts.lenient)
+    workflow, problems = found_in(read, installation=installation, drop_dangling=facts.lenient)
     assert workflow is not None
     model = facts.model
     names = [*model_name_problems(workflow, facts.providers, model)]
     misnamed = {problem.pointer for problem in names if problem.severity == "error"}
     missing = [*model_problems(facts.models, workflow, facts.agents, model, facts.granted)]
     if facts.lenient or is_scripted(model or ""):
-        found = [softened(problem) for problem in found]
-    found += [*_variables(workflow, facts), *_granted_agents(workflow, facts)]
-    found += [*_not_ours(workflow), *names]
-    found += [*_unpriced(workflow, facts), *_too_many_nodes(workflow, facts)]
-    found += [problem for problem in missing if problem.pointer not in misnamed]
+        problems = [softened(problem) for problem in problems]
+    problems += [*_variables(workflow, facts), *_granted_agents(workflow, facts)]
+    problems += [*_not_ours(workflow), *names]
+    problems += [*_unpriced(workflow, facts), *_too_many_nodes(workflow, facts)]
+    problems += [problem for problem in missing if problem.pointer not in misnamed]
     if workflow.triggers:
         from pointsman.workflows.calendar import trigger_problems  # Most workflows need no calendar.
 
-        found += trigger_problems(workflow)
-    return CheckResult(positioned_problems(read, found), workflow if facts.lenient else None)
+        problems += trigger_problems(workflow)
+    return CheckResult(positioned_problems(read, problems), workflow if facts.lenient else None)
 
 
 def called_again(source: Workflow, durability: str, settings: Settings, tools: ToolRegistry) -> list[Problem]:
@@ -135,8 +227,8 @@ def called_again(source: Workflow, durability: str, settings: Settings, tools: T
     installation = Installation(
         tools=KnownTools(tools), agents=tools_of(settings.agents), workflows=(), durability=durability
     )
-    _, found = found_in(source.read, installation=installation, drop_dangling=True)
-    return [problem for problem in found if problem.code == "not-idempotent"]
+    _, problems = found_in(source.read, installation=installation, drop_dangling=True)
+    return [problem for problem in problems if problem.code == "not-idempotent"]
 
 
 def softened(problem: Problem) -> Problem:
@@ -147,7 +239,7 @@ def softened(problem: Problem) -> Problem:
     the tool.
     """
     played = problem.code == "unknown-agent" or (
-        problem.code in ("unknown-tool", "tool-off") and OF_AN_AGENT.search(problem.pointer) is not None
+        problem.code in ("unknown-tool", "tool-disabled") and OF_AN_AGENT.search(problem.pointer) is not None
     )
     return replace(problem, severity="warning") if played else problem
 
@@ -256,7 +348,7 @@ def _unpriced(workflow: Definition, facts: CheckFacts) -> Iterator[Problem]:
     agents += [*(workflow.agents or {}).values()]
     default = config.default_model or facts.default_model
     models = {facts.model} if facts.model else {agent.model or default for agent in agents}
-    for name in sorted(one for one in models if one and "{" not in one and not is_scripted(one)):
+    for name in sorted(model for model in models if model and "{" not in model and not is_scripted(model)):
         provider, _, rest = name.partition(":")
         if rest and facts.prices.cost_usd(provider, rest, input_tokens=1, output_tokens=1) is None:
             message = f"the price of {name!r} is unknown, so `costUsd` does not count its calls"
@@ -276,7 +368,7 @@ def _granted_agents(workflow: Definition, facts: CheckFacts) -> list[Problem]:
     """Return a warning for each agent that a variable names and that does not exist: its model has no role."""
     granted = facts.granted
     agents = {*facts.agents, *(workflow.agents or {})}
-    found: list[Problem] = []
+    problems: list[Problem] = []
     for position, node in enumerate(workflow.nodes):
         reference = node.config.agent if isinstance(node.config, AgentConfig) else None
         resolved = substituted(reference, granted)
@@ -286,5 +378,7 @@ def _granted_agents(workflow: Definition, facts: CheckFacts) -> list[Problem]:
                 "the model acts without a system prompt"
             )
             hint = f"Describe it under [agents.{resolved}] in pointsman.toml."
-            found.append(warning("unknown-agent", pointer_to("nodes", position, "config", "agent"), message, hint=hint))
-    return found
+            problems.append(
+                warning("unknown-agent", pointer_to("nodes", position, "config", "agent"), message, hint=hint)
+            )
+    return problems

@@ -17,13 +17,14 @@ from typing_extensions import TypedDict
 from pointsman.context import AppContext
 from pointsman.definition.graph.analysis import GraphView, graph_view
 from pointsman.definition.model.workflow import WorkflowDefinition as Definition
-from pointsman.definition.problems import Problem, ProblemView
+from pointsman.definition.problems import Problem, ProblemView, invalid
 from pointsman.dialects.detect import write_workflow
 from pointsman.dialects.shapes import DIALECTS, unwrapped
+from pointsman.dialects.writers import yaml_text
 from pointsman.errors import AuthorError
 from pointsman.values import Json, JsonObject
 from pointsman.workflows.document_work import DOCUMENTS
-from pointsman.workflows.sources import Workflow, invalid
+from pointsman.workflows.sources import Workflow
 
 PICTURES: Final = ("mermaid", "bpmn")
 TARGETS: Final = (*DIALECTS, *PICTURES)
@@ -88,18 +89,6 @@ def original_of(source: Workflow, target: str) -> JsonObject | None:
     return None if target == "native" and "pointsman" not in document else document
 
 
-def yaml_text(value: JsonObject) -> str:
-    """Return a value as YAML, in the order of its keys."""
-    from ruamel.yaml import YAML  # Import here: most commands never write YAML.
-
-    writer = YAML()
-    writer.default_flow_style = False
-    writer.width = 110
-    text = io.StringIO()
-    writer.dump(value, text)  # pyright: ignore[reportUnknownMemberType] - ruamel types its parameter as Any
-    return text.getvalue().rstrip("\n")
-
-
 PATCHED: Final = ("name", "description", "version", "enabled", "status", "tags", "metadata")
 """The members of a workflow that a patch may change."""
 COMMENT: Final = re.compile(r"(^|\s)#", re.MULTILINE)
@@ -141,10 +130,10 @@ def patched(source: Workflow, patch: JsonObject) -> Patched:
     else:
         document = write_workflow(made, dialect=dialect, original=original).document
         text = yaml_text(document) if source.document.format == "yaml" else _json_text(document)
-    found = Workflow.parse(text, name=source.name, dialect=dialect)
-    if found.definition.id != source.definition.id:
+    parsed = Workflow.parse(text, name=source.name, dialect=dialect)
+    if parsed.definition.id != source.definition.id:
         raise FieldNotPatched("the id of a workflow is not changed", hint="Save it under another id instead.")
-    return Patched(found, losses_by_patching(source))
+    return Patched(parsed, losses_by_patching(source))
 
 
 def losses_by_patching(source: Workflow) -> list[str]:
@@ -175,13 +164,13 @@ def merged(target: Json, patch: Json) -> Json:
     """Apply a merge patch (RFC 7386): merge objects by member, delete members for null, replace everything else."""
     if not isinstance(patch, dict):
         return patch
-    found = dict(target) if isinstance(target, dict) else {}
+    fields = dict(target) if isinstance(target, dict) else {}
     for name, value in patch.items():
         if value is None:
-            found.pop(name, None)
+            fields.pop(name, None)
         else:
-            found[name] = merged(found.get(name), value)
-    return found
+            fields[name] = merged(fields.get(name), value)
+    return fields
 
 
 def _native_text(source: Workflow, original: JsonObject, patch: JsonObject) -> str:

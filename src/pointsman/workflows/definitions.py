@@ -19,7 +19,7 @@ from pointsman.auth.subjects import UnknownWorkflow
 from pointsman.context import AppContext, Part
 from pointsman.definition.model.agents import AgentConfig
 from pointsman.definition.model.workflow import WorkflowDefinition as Definition
-from pointsman.definition.problems import near_to
+from pointsman.definition.problems import invalid, near_to
 from pointsman.errors import CallerError
 from pointsman.models.prices import is_provider
 from pointsman.models.provider import KINDS
@@ -27,13 +27,14 @@ from pointsman.models.transport import KnownModels, PydanticModels, is_scripted
 from pointsman.settings import Settings
 from pointsman.store.records import SavedWorkflow, WorkflowEntry
 from pointsman.tools.registry import ToolRegistry
-from pointsman.values import Instant
+from pointsman.values import Instant, WorkflowId
 from pointsman.workflows.agents import configs_of, saved_agents
 from pointsman.workflows.builtin import IDS
 from pointsman.workflows.checking import CheckedSource, CheckFacts, KnownTools, check_workflow
 from pointsman.workflows.document_work import DOCUMENTS, SHORT_CHARS_MAX, DocumentWork, beside
 from pointsman.workflows.library import LIBRARY, Prepared, RunnableDefinition, disabled
-from pointsman.workflows.sources import Outline, Workflow, draft_of, invalid, source_of
+from pointsman.workflows.models import models_for
+from pointsman.workflows.sources import Outline, Workflow, draft_of, source_of
 from pointsman.workflows.tools import PREFIX, by_tool_name
 from pointsman.workflows.variables import substituted
 
@@ -49,10 +50,10 @@ FOREIGN_MAX: Final = 20
 """Different models of providers that neither the settings nor the product describes; each look-up is slow."""
 
 
-class ModelFixed(CallerError):
+class ModelOverride(CallerError):
     """The installation was opened with one model for all agents; an execution cannot use another one."""
 
-    code: ClassVar[str] = "model-fixed"
+    code: ClassVar[str] = "model-override"
 
 
 class DeclaredTriggers(Protocol):
@@ -75,9 +76,9 @@ DECLARED_TRIGGERS: Final = Part[DeclaredTriggers]("declared triggers")
 
 
 def model_of(app: AppContext, name: str | None) -> str | None:
-    """Return the model that answers every agent of an execution; None: each agent uses its own. Raises `ModelFixed`."""
+    """Return the model of all agents of an execution; None: each agent uses its own. Raises `ModelOverride`."""
     if name is not None and app.services.model not in (None, name):
-        raise ModelFixed(
+        raise ModelOverride(
             f"{app.services.model!r} is set as the model of every agent, so {name!r} cannot be used",
             hint="Omit `model`.",
         )
@@ -124,45 +125,57 @@ def _basis(app: AppContext, model: str | None = None) -> CheckBasis:
     return CheckBasis(app.settings, app.tools, app[DOCUMENTS], model or services.model, services.models, app)
 
 
+async def check_unopened(
+    settings: Settings, tools: ToolRegistry, model: str | None, workflow: Workflow, *, lenient: bool, reader: Caller
+) -> CheckedSource:
+    """Check as `check` does, without an open store: saved workflows are unknown."""
+    models = models_for(settings, model=model, script=None)
+    basis = CheckBasis(settings, tools, DocumentWork(), model, models)
+    return await check_against(basis, workflow, lenient=lenient, reader=reader)
+
+
 async def check_against(
     basis: CheckBasis, workflow: Workflow, *, lenient: bool = False, reader: Caller = ANYBODY
 ) -> CheckedSource:
     """Check as `check` does, also without an open store."""
-    found = await outlined(basis.documents, workflow, by=reader.name)
-    if found.head is None:
-        return CheckedSource(found.problems, found.dialect, workflow)
-    facts = await _facts(basis, found, lenient=lenient, reader=reader)
+    outlined_source = await outlined(basis.documents, workflow, by=reader.name)
+    if outlined_source.head is None:
+        return CheckedSource(workflow.problems, outlined_source.dialect, workflow)
+    facts = await _facts(basis, outlined_source, lenient=lenient, reader=reader)
     return await _checked(basis, workflow, facts, reader)
 
 
 async def _checked(basis: CheckBasis, workflow: Workflow, facts: CheckFacts, reader: Caller) -> CheckedSource:
     job = partial(basis.documents.run, check_workflow, workflow, facts, by=reader.name, chars=workflow.chars)
     result = await job(of=workflow.digest)
-    return CheckedSource(result.problems, workflow.outline.dialect, workflow, result.repaired)
+    return CheckedSource(workflow.located(result.problems), workflow.outline.dialect, workflow, result.repaired)
 
 
-async def _facts(basis: CheckBasis, found: Outline, *, lenient: bool, reader: Caller) -> CheckFacts:
+async def _facts(basis: CheckBasis, outline: Outline, *, lenient: bool, reader: Caller) -> CheckFacts:
     """Return what the application knows of the things that a document names, limited to what the reader may see."""
     app, settings, granted = basis.app, basis.settings, basis.settings.granted()
-    saved = {} if app is None else await _agents_of(app, found, settings.agents, reader)
+    await basis.models.refresh()
+    saved = {} if app is None else await _agents_of(app, outline, settings.agents, reader)
     agents = {**saved, **settings.agents}
-    called = [name for name in found.named("tool") if name.startswith(PREFIX)]
+    called = [name for name in outline.named("tool") if name.startswith(PREFIX)]
     await basis.tools.prepare(called[:NAMES_MAX])
     hidden = {*called[NAMES_MAX:]}
     if app is not None:
         hidden |= {one for one in called[:NAMES_MAX] if not await sees_tool(app, reader, one)}
     missing = [name for name in called if name in hidden or basis.tools.find(name) is None]
     tools = KnownTools(basis.tools)
-    tool_names = {*found.named("tool"), *(tool for agent in agents.values() for tool in agent.tools or ())}
+    connected = basis.models.connected
+    providers = frozenset({*settings.providers, *(() if connected is None else connected.providers)})
+    tool_names = {*outline.named("tool"), *(tool for agent in agents.values() for tool in agent.tools or ())}
     return CheckFacts(
         agents=agents,
         granted=granted,
         tools={name: tools[name] for name in tool_names if name not in hidden and name in tools},
         tool_names=[*iter(tools), *(() if app is None else await _tools_for(app, missing, reader))],
-        workflows=[*IDS, *(() if app is None else await _workflows_for(app, found, reader))],
-        providers=frozenset(settings.providers),
-        models=await _models_named(basis.models, found, agents, granted, settings.providers),
-        default_model=settings.model,
+        workflows=[*IDS, *(() if app is None else await _workflows_for(app, outline, reader))],
+        providers=providers,
+        models=await _models_named(basis.models, outline, agents, granted, providers),
+        default_model=basis.models.choice.default,
         prices=settings.price_list,
         nodes_max=settings.limits.nodes,
         lenient=lenient,
@@ -190,10 +203,10 @@ async def runnable(
     Raises `WorkflowInvalid` with all problems, `Disabled`.
     """
     basis = _basis(app)
-    found = await outlined(basis.documents, workflow, by=reader.name)
-    if found.head is None:
-        raise invalid(found.problems)
-    facts = await _facts(basis, found, lenient=lenient, reader=reader)
+    outlined_source = await outlined(basis.documents, workflow, by=reader.name)
+    if outlined_source.head is None:
+        raise invalid(workflow.problems)
+    facts = await _facts(basis, outlined_source, lenient=lenient, reader=reader)
     ready = app[CHECKED].get(workflow)
     if ready is None or ready.facts != facts:
         checked = await _checked(basis, workflow, facts, reader)
@@ -202,25 +215,25 @@ async def runnable(
         definition = await basis.documents.here(lambda: checked.workflow, chars=workflow.chars, of=workflow.digest)
         assert definition is not None, "it has no errors"
         ready = app[CHECKED][workflow] = _CheckedWorkflow(facts, await app[LIBRARY].runnable(definition))
-    if found.head.enabled is False:
-        raise disabled(str(found.head.id))
+    if outlined_source.head.enabled is False:
+        raise disabled(str(outlined_source.head.id))
     return await app[LIBRARY].prepared(ready.runnable, revision, reader)
 
 
 async def _models_named(
     models: PydanticModels,
-    found: Outline,
+    outline: Outline,
     agents: Mapping[str, AgentConfig],
     granted: Mapping[str, str],
     providers: Collection[str],
 ) -> KnownModels:
     """Return what is known of the models that a document, its agents or the settings name."""
     choice = models.choice
-    config = None if found.head is None else found.head.config
-    written = [*found.named("model"), (config.default_model or "") if config is not None else ""]
+    config = None if outline.head is None else outline.head.config
+    written = [*outline.named("model"), (config.default_model or "") if config is not None else ""]
     written += [one for agent in agents.values() for one in (agent.model or "", *(agent.fallback or ()))]
     written += [choice.only or "", choice.default, *choice.purposes.values(), *choice.fallback]
-    names = [str(substituted(one, granted)) for one in dict.fromkeys(written)]
+    names = [str(substituted(name, granted)) for name in dict.fromkeys(written)]
     some = _worth_a_look(dict.fromkeys(names[-NAMES_MAX:]), providers)
     is_long = any(name and name.partition(":")[0] not in KINDS for name in some)  # May import its client.
     refusals = await beside(is_long * (SHORT_CHARS_MAX + 1), lambda: {name: models.refusal(name) for name in some})
@@ -256,6 +269,11 @@ async def save(
     return saved
 
 
+async def saved_workflows(app: AppContext, workflow: str | None = None) -> list[WorkflowEntry]:
+    """Return the latest revision of each saved workflow, or all revisions of one, newest first."""
+    return await app.store.workflows.list(WorkflowId(workflow) if workflow is not None else None)
+
+
 async def source_of_saved(app: AppContext, reference: str) -> Workflow:
     """Return a saved workflow as its author wrote it. Raises `UnknownWorkflow`."""
     return source_of((await app[LIBRARY].found(reference)).draft)
@@ -264,7 +282,7 @@ async def source_of_saved(app: AppContext, reference: str) -> Workflow:
 def _worth_a_look(names: Iterable[str], providers: Collection[str]) -> list[str]:
     """Return the models that must be looked up with their providers. Models of unknown providers are omitted, because
     the check of names reports those."""
-    found: list[str] = []
+    texts: list[str] = []
     foreign = 0
     for name in names:
         provider, colon, _ = name.partition(":")
@@ -274,17 +292,17 @@ def _worth_a_look(names: Iterable[str], providers: Collection[str]) -> list[str]
             foreign += is_provider(provider)
             if not is_provider(provider) or foreign > FOREIGN_MAX:
                 continue
-        found.append(name)
-    return found
+        texts.append(name)
+    return texts
 
 
-async def _workflows_for(app: AppContext, found: Outline, reader: Caller) -> list[str]:
+async def _workflows_for(app: AppContext, outline: Outline, reader: Caller) -> list[str]:
     """Return the ids of the saved workflows that a workflow names; if one is missing, also those to suggest. Without a
     missing one it does not list all workflows, so that a start does not read thousands of names."""
-    if found.head is None:
+    if outline.head is None:
         return []
-    references = {name.partition("@")[0] for name in found.named("workflow")}
-    wanted = sorted(id for id in references - {*IDS, found.head.id} if "{" not in id)[:NAMES_MAX]
+    references = {name.partition("@")[0] for name in outline.named("workflow")}
+    wanted = sorted(id for id in references - {*IDS, outline.head.id} if "{" not in id)[:NAMES_MAX]
     there = [id for id in wanted if await sees_workflow(app, reader, id)]
     if len(there) == len(wanted):
         return there
@@ -303,13 +321,13 @@ async def _tools_for(app: AppContext, missing: list[str], reader: Caller) -> lis
 
 async def _agents_of(
     app: AppContext,
-    found: Outline,
+    outline: Outline,
     own_agents: Mapping[str, AgentConfig],
     reader: Caller,
 ) -> dict[str, AgentConfig]:
     """Return the saved agents that a workflow names, that the reader may use, and that neither the workflow nor the
     settings describe."""
-    missing = sorted({*found.named("agent")} - own_agents.keys() - found.own_agents)[:NAMES_MAX]
+    missing = sorted({*outline.named("agent")} - own_agents.keys() - outline.own_agents)[:NAMES_MAX]
     return (
         configs_of(await saved_agents(app.store.entries, missing, partial(sees_agent, app, reader))) if missing else {}
     )

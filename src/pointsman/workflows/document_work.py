@@ -272,10 +272,10 @@ class _Worker:
 
     def _exactly(self, length: int) -> bytes:
         assert self._process.stdout is not None
-        found = self._process.stdout.read(length)
-        if len(found) < length:
+        data = self._process.stdout.read(length)
+        if len(data) < length:
             raise _WorkerEnded
-        return found
+        return data
 
     def why_ended(self) -> str:
         """Return what ended the process: a signal or an exit status."""

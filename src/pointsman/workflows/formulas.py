@@ -15,9 +15,9 @@ from typing_extensions import TypedDict
 
 from pointsman.definition.naming_rules import FIELDS_FIRST, SINGLE_BRACES
 from pointsman.definition.problems import Severity
+from pointsman.expressions.compiler import Expression, compile_expression
 from pointsman.expressions.environment import ROOTS, Environment, Names
 from pointsman.expressions.failures import ExpressionError, ExpressionFailed
-from pointsman.expressions.formula import Expression, compile_expression
 from pointsman.expressions.functions import ALIASES, MANUAL
 from pointsman.expressions.jsonpath import compile_jsonpath
 from pointsman.expressions.name_resolution import PathRead
@@ -138,7 +138,7 @@ def check_formula(formula: Formula) -> CheckedFormula:
                 compile_jsonpath(formula.text)
     except ExpressionError as why:
         problems = [_problem("error", why.code, str(why), why.hint, why.offset, why.length)]
-    wrong = any(one["severity"] == "error" for one in problems)
+    wrong = any(problem["severity"] == "error" for problem in problems)
     return {"ok": not wrong, "problems": problems, "types": types, "reads": [_read(one) for one in reads]}
 
 
@@ -199,10 +199,10 @@ def _evaluated(formula: Formula, env: Environment) -> tuple[Json, Sequence[str]]
 def _typed(expression: Expression, formula: Formula) -> tuple[list[str] | None, list[FormulaProblem]]:
     schemas = dict(formula.schemas)
     shape = TypeChecker(expression.source, expression.names, Schemas(schemas), frozenset()).shape(expression.tree)
-    found = check_types(expression, schemas, condition=formula.kind == "condition")
+    checked = check_types(expression, schemas, condition=formula.kind == "condition")
     problems = [
         _problem("note" if one.code in _NOTES else "warning", one.code, one.message, one.hint, one.offset, one.length)
-        for one in found
+        for one in checked
     ]
     return (None if shape.types == ALL_TYPES else [*sorted(shape.types)]), problems
 

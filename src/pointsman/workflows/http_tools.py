@@ -31,7 +31,7 @@ def http_tools(settings: Settings) -> list[HttpTool]:
     def outgoing() -> Outgoing:
         return settings.http.outgoing()
 
-    return [HttpTool(name, one, outgoing=outgoing, secrets=settings) for name, one in described.items()]
+    return [HttpTool(name, value, outgoing=outgoing, secrets=settings) for name, value in described.items()]
 
 
 def tool_file(imported: OpenApiImport) -> str:

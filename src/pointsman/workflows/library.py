@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 import msgspec
 
 from pointsman.auth.callers import LOCAL, Caller, combined_caller
-from pointsman.auth.subjects import DefinitionGone, UnknownWorkflow
+from pointsman.auth.subjects import DefinitionMissing, UnknownWorkflow
 from pointsman.caches import BoundedCache
 from pointsman.context import AppContext, Part
 from pointsman.definition.model.agents import AgentConfig
@@ -203,10 +203,10 @@ class Library:
                 hint="Set it under [variables] in pointsman.toml, with --var NAME=value, or in the "
                 "environment if `variables_from_env` allows it.",
             )
-        found, problems = WorkflowDefinition.from_document(substituted(document, granted))
-        if found is None:
+        definition, problems = WorkflowDefinition.from_document(substituted(document, granted))
+        if definition is None:
             raise AuthorError(f"after its variables were replaced: {problems[0].message}")
-        return found
+        return definition
 
     async def runnable(self, workflow: WorkflowDefinition) -> RunnableDefinition:
         """Return the resolved definition. Raises `VariableUnresolved`."""
@@ -222,10 +222,10 @@ class Library:
 
         if not runnable.agents_named:
             return Prepared(runnable, revision, {}, reader)
-        found = await with_saved_agents(runnable.definition, runnable.agents_named, self._entries, sees)
-        if found.workflow is not runnable.definition:
-            runnable = RunnableDefinition(found.workflow, self.agents)
-        return Prepared(runnable, revision, found.authors, reader)
+        agents = await with_saved_agents(runnable.definition, runnable.agents_named, self._entries, sees)
+        if agents.workflow is not runnable.definition:
+            runnable = RunnableDefinition(agents.workflow, self.agents)
+        return Prepared(runnable, revision, agents.authors, reader)
 
     async def keep(self, runnable: RunnableDefinition) -> str:
         """Store the definition of an execution and return its digest.
@@ -251,9 +251,9 @@ class Library:
         all_languages = options.get(ALL_LANGUAGES) is True  # Older executions used one language.
         tries = "" if trial is None else json.dumps(trial, sort_keys=True)
         key = (definition, str(model or ""), language, all_languages, tries)
-        found = self._plans.get(key)
-        if found is not None:
-            return found
+        known_plan = self._plans.get(key)
+        if known_plan is not None:
+            return known_plan
         data = await self._blob(definition)
 
         def compiled() -> Plan:
@@ -273,25 +273,23 @@ class Library:
         return plan
 
     async def model_uses(self, definition: str) -> tuple[ModelUse, ...]:
-        """Return the models that a stored definition calls. Raises `DefinitionGone`."""
-        found = self._model_uses.get(definition)
-        if found is None:
+        """Return the models that a stored definition calls. Raises `DefinitionMissing`."""
+        uses = self._model_uses.get(definition)
+        if uses is None:
             data = await self._blob(definition)
-            found = await beside(
-                len(data), lambda: tuple(model_uses(_cached_definition(data, definition), self.agents))
-            )
-            self._model_uses.put(definition, found)
-        return found
+            uses = await beside(len(data), lambda: tuple(model_uses(_cached_definition(data, definition), self.agents)))
+            self._model_uses.put(definition, uses)
+        return uses
 
     async def kept(self, definition: str) -> WorkflowDefinition:
-        """Return a stored definition by its digest. Raises `DefinitionGone`."""
+        """Return a stored definition by its digest. Raises `DefinitionMissing`."""
         data = await self._blob(definition)
         return await beside(len(data), lambda: _cached_definition(data, definition))
 
     async def _blob(self, definition: str) -> bytes:
         data = await self._store.blobs.get(definition)
         if data is None:
-            raise DefinitionGone(
+            raise DefinitionMissing(
                 f"the store has no definition {definition[:12]}", hint="It was deleted, or this is another store."
             )
         return data
@@ -299,30 +297,30 @@ class Library:
     async def saved(self, reference: str) -> tuple[WorkflowDefinition, int]:
         """Return a saved or built-in workflow and its revision by `id`, `id@revision` or `id@semver`. Raises
         `UnknownWorkflow`."""
-        found = await self.found(reference)
-        return await read_saved_beside(found), found.revision
+        saved = await self.found(reference)
+        return await read_saved_beside(saved), saved.revision
 
     async def found(self, reference: str) -> SavedWorkflow:
         """Return a workflow as it was saved; references as in `saved`. Raises `UnknownWorkflow`."""
-        found = await self.workflows.find(reference)
-        if found is None:
+        saved = await self.workflows.find(reference)
+        if saved is None:
             raise unknown_workflow(reference)
-        return found
+        return saved
 
     async def startable(self, reference: str) -> SavedWorkflow:
         """Return a workflow that is to be executed. Raises `UnknownWorkflow`; and `Disabled` if the revision, or the
         latest revision of the workflow, is disabled."""
-        found = await self.found(reference)
+        saved = await self.found(reference)
         workflow, _, revision = reference.partition("@")
-        for one in (found, await self.found(workflow)) if revision else (found,):
+        for one in (saved, await self.found(workflow)) if revision else (saved,):
             if one.draft.native.get("enabled") is False:
                 raise disabled(workflow)
-        return found
+        return saved
 
     async def is_latest(self, workflow: str, revision: int) -> bool:
         """Return whether this is the latest revision of a workflow. False if the workflow does not exist."""
-        found = await self.workflows.find(workflow)
-        return found is not None and found.revision == revision
+        saved = await self.workflows.find(workflow)
+        return saved is not None and saved.revision == revision
 
     def unknown(self, reference: str) -> UnknownWorkflow:
         """Return the error as the function `unknown_workflow` does, for modules that cannot import it."""
@@ -378,10 +376,10 @@ class Library:
 
     async def called_by(self, workflow: WorkflowDefinition, node: str) -> list[str]:
         """Return the workflows that one node calls, as `called` does."""
-        found = tuple(one for one in workflow.nodes if one.id == node)
-        agents = {one.config.agent for one in found if isinstance(one.config, AgentConfig)}
+        nodes = tuple(one for one in workflow.nodes if one.id == node)
+        agents = {one.config.agent for one in nodes if isinstance(one.config, AgentConfig)}
         own = {name: agent for name, agent in (workflow.agents or {}).items() if name in agents}
-        return await self.called(workflow.model_copy(update={"nodes": found, "agents": own}))
+        return await self.called(workflow.model_copy(update={"nodes": nodes, "agents": own}))
 
     async def _sees(self, reader: Caller, reference: str) -> bool:
         return self.rights is None or await self.rights.sees_workflow(reader, reference)
@@ -391,9 +389,9 @@ class Library:
         equal."""
         for latest in await self._saved.list():
             for entry in reversed(await self._saved.list(latest.id)) if latest.id in workflows else ():
-                found = await self._saved.find(f"{entry.id}@{entry.revision}")
-                if found is not None:
-                    await other.workflows.save(found.draft)
+                saved = await self._saved.find(f"{entry.id}@{entry.revision}")
+                if saved is not None:
+                    await other.workflows.save(saved.draft)
 
     async def options(self, prepared: Prepared) -> JsonObject:
         """Return the options of an execution that its definition determines.
@@ -450,7 +448,7 @@ class Library:
 def _cached_definition(data: bytes, definition: str) -> WorkflowDefinition:
     workflow, problems = WorkflowDefinition.from_document(msgspec.json.decode(data))
     if workflow is None:
-        raise DefinitionGone(f"the definition {definition[:12]} cannot be read: {problems[0].message}")
+        raise DefinitionMissing(f"the definition {definition[:12]} cannot be read: {problems[0].message}")
     return workflow
 
 

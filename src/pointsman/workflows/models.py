@@ -35,7 +35,7 @@ from pointsman.definition.model.work import (
 )
 from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.definition.problems import Problem, error, nearest, pointer_to, question, rename_fix, warning
-from pointsman.definition.text_locations import sites_of
+from pointsman.definition.text_locations import text_locations_of
 from pointsman.engine.actions import WorkSpec
 from pointsman.engine.commands import Execute
 from pointsman.engine.compile.work import on_failure_of, resolved_agent
@@ -46,6 +46,7 @@ from pointsman.models.failures import ModelUnnamed, ModelUnusable
 from pointsman.models.key_pool import KeyLeases, Spending
 from pointsman.models.prices import LISTED, OTHERS, full_name, is_listed, is_provider, listed_models
 from pointsman.models.provider import KINDS, Provider, ProviderSettings
+from pointsman.models.providers import ConnectedProviders
 from pointsman.models.script import Script
 from pointsman.models.transcript import read_call
 from pointsman.models.transport import PydanticModels, is_scripted
@@ -63,10 +64,11 @@ def models_for(
     script: Script | None,
     spending: Spending | None = None,
     leases: KeyLeases | None = None,
+    connected: ConnectedProviders | None = None,
 ) -> PydanticModels:
-    """Return the models of the settings. Providers are connected to on the first call."""
+    """Return the models of the settings, and those `connected`. Providers are connected to on the first call."""
     return PydanticModels(
-        providers={name: provider_for(settings, name, one) for name, one in settings.providers.items()},
+        providers={name: provider_for(settings, name, provider) for name, provider in settings.providers.items()},
         default=settings.model,
         purposes=settings.models,
         temperatures=settings.temperatures,
@@ -76,12 +78,13 @@ def models_for(
         spending=spending,
         leases=leases,
         prices=settings.price_list,
+        connected=connected,
     )
 
 
-def provider_for(settings: Settings, name: str, one: ProviderSettings) -> Provider:
+def provider_for(settings: Settings, name: str, provider_settings: ProviderSettings) -> Provider:
     """Return a provider with its secrets. A handle without a secret stays in place and is rejected on first use."""
-    provider = one.provider(name)
+    provider = provider_settings.provider(name)
     return replace(provider, keys=tuple(_resolved(settings, key) for key in provider.keys))
 
 
@@ -217,7 +220,7 @@ def open_nodes(state: ExecutionState) -> set[str]:
     parked_at = [parked for scope in state.scopes.values() for parked in scope.parked.values()]
     arrivals = [*state.held_arrivals, *(one for parked in parked_at for one in parked.values())]
     failed = {one.node if isinstance(one, PendingArrival) else one.step.node for one in state.outcome.failed_work}
-    return {step.node for step in state.steps} | {one.node for one in arrivals} | failed
+    return {step.node for step in state.steps} | {arrival.node for arrival in arrivals} | failed
 
 
 def performed_in(trial: PartialRun | None, uses: Iterable[ModelUse]) -> Iterator[ModelUse]:
@@ -282,16 +285,16 @@ def _filled_in(use: ModelUse, granted: Mapping[str, str]) -> ModelUse:
     return ModelUse(use.node, use.pointer, first, tuple(others), use.purpose)
 
 
-def message_of(one: UnreachableModel) -> str:
+def message_of(model: UnreachableModel) -> str:
     """Return a message that names the node, the models and the reason."""
-    first = one.names[0]
-    if isinstance(one.why, ModelUnnamed):
-        return f"the node {one.use.node!r} needs a model, but none is configured"
+    first = model.names[0]
+    if isinstance(model.why, ModelUnnamed):
+        return f"the node {model.use.node!r} needs a model, but none is configured"
     model_names = f"{first!r}" + (
-        f" nor its fallback {', '.join(map(repr, one.names[1:]))}" if len(one.names) > 1 else ""
+        f" nor its fallback {', '.join(map(repr, model.names[1:]))}" if len(model.names) > 1 else ""
     )
-    verb = "cannot use either" if len(one.names) > 1 else "cannot call"
-    return f"the node {one.use.node!r} {verb} {model_names}: {one.why}"
+    verb = "cannot use either" if len(model.names) > 1 else "cannot call"
+    return f"the node {model.use.node!r} {verb} {model_names}: {model.why}"
 
 
 def hint_of(why: PointsmanError) -> str:
@@ -326,7 +329,9 @@ def model_name_problems(
 def _named(workflow: WorkflowDefinition) -> Iterator[tuple[str, str]]:
     if workflow.config is not None and workflow.config.default_model is not None:
         yield "/config/defaultModel", workflow.config.default_model
-    yield from ((site.pointer, site.text) for site in sites_of(workflow) if site.kind == "model")
+    yield from (
+        (location.pointer, location.text) for location in text_locations_of(workflow) if location.kind == "model"
+    )
 
 
 def _problem(name: str, providers: Collection[str], *, suggests: bool) -> Problem | None:
@@ -334,14 +339,14 @@ def _problem(name: str, providers: Collection[str], *, suggests: bool) -> Proble
     provider, colon, rest = name.partition(":")
     if not colon or not rest:
         near = _full(name, suggests=suggests)
-        found = error("unknown-model", "", f"the model {name!r} has no provider", hint=question(near, _FORM))
+        problem = error("unknown-model", "", f"the model {name!r} has no provider", hint=question(near, _FORM))
     elif provider in providers:
         return None  # An operator's own server may have any models.
     elif not is_provider(provider):
         near = nearest(provider, {*KINDS, *OTHERS, *providers}) if suggests else None
         near = None if near is None else f"{near}:{rest}"
         hint = question(near, "Name a provider that exists, or add it under [providers] in pointsman.toml.")
-        found = error("unknown-model", "", f"there is no provider {provider!r} ({name!r})", hint=hint)
+        problem = error("unknown-model", "", f"there is no provider {provider!r} ({name!r})", hint=hint)
     elif is_listed(provider, rest):
         return None
     else:
@@ -349,14 +354,14 @@ def _problem(name: str, providers: Collection[str], *, suggests: bool) -> Proble
         near = None if near is None else f"{provider}:{near}"
         hint = question(near, "It may be new, or private. See `pointsman models`.")
         message = f"the model {name!r} is not among the known models of {provider!r}"
-        found = warning("unknown-model", "", message, hint=hint)
-    return replace(found, fix=rename_fix("", near))
+        problem = warning("unknown-model", "", message, hint=hint)
+    return replace(problem, fix=rename_fix("", near))
 
 
 def _full(name: str, *, suggests: bool) -> str | None:
     """Return the full name that a name without a provider probably means."""
-    if (found := full_name(name)) is not None or not suggests:
-        return found
+    if (full := full_name(name)) is not None or not suggests:
+        return full
     for provider in ("openai", "anthropic", "google", "mistral", "deepseek", "groq"):
         assert provider in LISTED, "these are listed"
         if (near := nearest(name, listed_models(provider))) is not None:

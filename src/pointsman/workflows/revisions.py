@@ -119,7 +119,7 @@ async def list_workflows(
     views = [entry_view(entry) for entry in entries]
     if workflow is not None:
         return views
-    shown = [one for one in views if include_disabled or one["enabled"]]
+    shown = [view for view in views if include_disabled or view["enabled"]]
     return [one for one in shown if built_in is None or one["builtIn"] is built_in]
 
 
@@ -168,7 +168,7 @@ async def diff_revisions(app: AppContext, workflow: str, old: int | None, new: i
             listed = ", ".join(map(str, revisions))
             raise NoSuchRevision(f"{workflow!r} has no revision {revision}", hint=f"It has {listed}.")
         sources.append(await source_of_saved(app, f"{workflow}@{revision}"))
-    names, chars = (f"{workflow}@{since}", f"{workflow}@{to}"), sum(one.chars for one in sources)
+    names, chars = (f"{workflow}@{since}", f"{workflow}@{to}"), sum(source.chars for source in sources)
     return await app[DOCUMENTS].run(line_differences, *sources, *names, by=by, chars=chars)
 
 

@@ -13,7 +13,7 @@ from pointsman.auth.callers import LOCAL, Caller
 from pointsman.auth.policy import IdTaken, id_must_be_free, sees_agent
 from pointsman.auth.sharing import EVERYONES, claim, must_own, release_claim, sharing_of
 from pointsman.context import AppContext
-from pointsman.definition.problems import Problem
+from pointsman.definition.problems import Problem, invalid
 from pointsman.paging import has_words
 from pointsman.store.api import ConfigStore
 from pointsman.store.errors import EntryMoved, RevisionMoved
@@ -34,7 +34,7 @@ from pointsman.workflows.agents import LATEST as AGENT
 from pointsman.workflows.authors import note_authors
 from pointsman.workflows.definitions import check, outlined, save
 from pointsman.workflows.document_work import DOCUMENTS
-from pointsman.workflows.sources import Workflow, invalid
+from pointsman.workflows.sources import Workflow
 from pointsman.workflows.tools import tool_name
 
 
@@ -140,8 +140,8 @@ class SavedAgents:
 
     async def list(self) -> list[SavedAgent]:
         """Return the latest revision of each agent, sorted by name."""
-        found = [msgspec.convert(entry.value, SavedAgent) for entry in await self._entries.list(LATEST)]
-        return [one for one in found if not one.deleted]
+        agents = [msgspec.convert(entry.value, SavedAgent) for entry in await self._entries.list(LATEST)]
+        return [agent for agent in agents if not agent.deleted]
 
     async def found(
         self, words: str = "", *, names: Collection[str] | None = None, sees: SeesAgent
@@ -153,16 +153,16 @@ class SavedAgents:
 
     async def get(self, reference: str) -> SavedAgent:
         """Return the agent `name` or the revision `name@revision`. Raises `NoSuchAgent`."""
-        found = await find_agent(self._entries, reference)
-        if found is None:
+        agent = await find_agent(self._entries, reference)
+        if agent is None:
             raise no_such_agent(reference)
-        return found
+        return agent
 
     async def versions(self, name: str) -> list[SavedAgent]:
         """Return all revisions of an agent, newest first. Raises `NoSuchAgent`."""
         latest = await self.get(name)
-        found = [await find_agent(self._entries, f"{name}@{number}") for number in range(latest.revision, 0, -1)]
-        return [one for one in found if one is not None]
+        versions = [await find_agent(self._entries, f"{name}@{number}") for number in range(latest.revision, 0, -1)]
+        return [version for version in versions if version is not None]
 
     async def check(self, name: str, agent: JsonObject, *, reader: Caller = LOCAL) -> tuple[Problem, ...]:
         """Return the problems of an agent, limited to what `reader` may see. Pointers are relative to the agent."""
@@ -207,7 +207,7 @@ class SavedAgents:
         if latest is not None and now and latest.agent == agent:
             return latest
         revision = 1 if latest is None else latest.revision + 1
-        made = SavedAgent(
+        saved_agent = SavedAgent(
             name=name,
             revision=revision,
             agent=agent,
@@ -219,10 +219,10 @@ class SavedAgents:
             restored = msgspec.structs.replace(latest, deleted=False)
             await self._entries.put(REVISION, f"{name}@{latest.revision}", msgspec.to_builtins(restored))
         try:
-            await self._entries.put(LATEST, name, msgspec.to_builtins(made), after=entry.version if entry else 0)
+            await self._entries.put(LATEST, name, msgspec.to_builtins(saved_agent), after=entry.version if entry else 0)
         except EntryMoved:
             raise RevisionMoved.of(name, revision) from None
-        return made
+        return saved_agent
 
     async def delete(self, name: str, *, after: int | None = None) -> None:
         """Delete an agent. Executions keep the description that they started with; workflows that name the agent can no

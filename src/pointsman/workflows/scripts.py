@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Script",
     "ScriptDiffers",
-    "ScriptGone",
+    "ScriptMissing",
     "load_script",
     "parse_script",
     "script_of",
@@ -34,10 +34,10 @@ __all__ = [
 ]
 
 
-class ScriptGone(OperatorError):
+class ScriptMissing(OperatorError):
     """The store does not have the script that an execution was started with."""
 
-    code: ClassVar[str] = "script-gone"
+    code: ClassVar[str] = "script-missing"
 
 
 class ScriptDiffers(CallerError):
@@ -84,7 +84,8 @@ def slowed(script: Script, seconds: float) -> Script:
         script,
         rules=tuple(
             structs.replace(
-                rule, answers=tuple(structs.replace(one, delay_s=one.delay_s + seconds) for one in rule.answers)
+                rule,
+                answers=tuple(structs.replace(answer, delay_s=answer.delay_s + seconds) for answer in rule.answers),
             )
             for rule in script.rules
         ),
@@ -97,7 +98,7 @@ async def store_script(store: Store, script: Script) -> str:
 
 
 async def script_of(store: Store, execution: ExecutionId) -> Script | None:
-    """Return the script that an execution was started with. Raises `ScriptGone`."""
+    """Return the script that an execution was started with. Raises `ScriptMissing`."""
     digest: object = None
     async for row in store.journal.read(execution):
         started = row.events[0]
@@ -107,5 +108,5 @@ async def script_of(store: Store, execution: ExecutionId) -> Script | None:
         return None
     data = await store.blobs.get(digest)
     if data is None:
-        raise ScriptGone(f"the store has no script {digest[:12]}", hint="Pass it again: --script FILE.")
+        raise ScriptMissing(f"the store has no script {digest[:12]}", hint="Pass it again: --script FILE.")
     return msgspec.json.decode(data, type=Script)

@@ -12,7 +12,7 @@ from functools import cached_property
 from hashlib import sha256
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any, ClassVar, Final, Generic, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeAlias, Unpack, cast
 
 import msgspec
 from typing_extensions import TypeVar
@@ -21,16 +21,20 @@ from pointsman.caches import BoundedCache
 from pointsman.definition.model.work import WorkflowCallConfig
 from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.definition.model.workflow import WorkflowDefinition as Definition
-from pointsman.definition.problems import Problem, limited, sort_problems
+from pointsman.definition.problems import Problem, invalid, limited, sort_problems
 from pointsman.definition.reading.documents import BYTES_MAX, Document, read_document
-from pointsman.definition.text_locations import Kind, sites_of
+from pointsman.definition.text_locations import Kind, text_locations_of
 from pointsman.dialects.detect import ReadDocument, read_workflow
-from pointsman.errors import AuthorError, CallerError
-from pointsman.json_conversion import JsonType, NotJson, TypeUnusable, as_json
+from pointsman.errors import CallerError
+from pointsman.json_conversion import JsonType, NotJson, TypeUnsupported, as_json
 from pointsman.store.records import WorkflowDraft
 from pointsman.values import Instant, Json, JsonObject, WorkflowId
+from pointsman.workflows.builder import CodePlaces, WorkflowBuilder
 from pointsman.workflows.models import model_uses
 from pointsman.workflows.variables import variables_in
+
+if TYPE_CHECKING:
+    from pointsman.workflows.node_options import WorkflowOptions
 
 ENDINGS: Final = (".json", ".jsonc", ".yaml", ".yml", ".md")
 """Endings of names of files."""
@@ -55,16 +59,6 @@ class WorkflowUnusable(CallerError):
     code: ClassVar[str] = "workflow-unusable"
 
 
-class WorkflowInvalid(AuthorError):
-    """The workflow has errors; `problems` lists all of them."""
-
-    code: ClassVar[str] = "workflow-invalid"
-
-    def __init__(self, message: str, *, problems: tuple[Problem, ...], hint: str = "") -> None:
-        super().__init__(message, hint=hint)
-        self.problems = problems
-
-
 In = TypeVar("In", default=object)
 Out = TypeVar("Out", default=Json)
 NewIn = TypeVar("NewIn")
@@ -81,6 +75,7 @@ class Workflow(Generic[In, Out]):
         self._text = text
         self.name = name
         self.said_dialect = dialect
+        self._places = CodePlaces()
         self._outline: Outline | None = None
         self.input_type: JsonType[In] | None = None
         """None: the input is not checked against a Python type."""
@@ -93,12 +88,13 @@ class Workflow(Generic[In, Out]):
         If the document does not describe its input, the schema of `input` becomes a part of it, so that every face
         checks and documents inputs. A document of another dialect is converted to the native format for that.
 
-        Raises `TypeUnusable`.
+        Raises `TypeUnsupported`.
         """
         named = repr(self.name) if self.name else "of this document"
-        taken = JsonType(input, what=f"the input of the workflow {named}")
-        typed = cast("Workflow[NewIn, NewOut]", _with_input(self, taken))
-        typed.input_type, typed.output_type = taken, JsonType(output, what=f"the output of the workflow {named}")
+        json_type = JsonType(input, what=f"the input of the workflow {named}")
+        typed = cast("Workflow[NewIn, NewOut]", _with_input(self, json_type))
+        typed._places = self._places
+        typed.input_type, typed.output_type = json_type, JsonType(output, what=f"the output of the workflow {named}")
         return typed
 
     @classmethod
@@ -117,14 +113,26 @@ class Workflow(Generic[In, Out]):
     @classmethod
     def parse(cls, data: bytes | str, *, name: str = "", dialect: str | None = None) -> Workflow:
         """Read a text. Raises `UnknownDialect`."""
-        found = Workflow(data, name=name, dialect=dialect)
-        _ = found.read
-        return found
+        workflow = Workflow(data, name=name, dialect=dialect)
+        _ = workflow.read
+        return workflow
 
     @classmethod
-    def of(cls, document: JsonObject, *, name: str = "", dialect: str | None = None) -> Workflow:
-        """Return the workflow of a document that is already parsed."""
+    def of(cls, document: JsonObject | WorkflowBuilder, *, name: str = "", dialect: str | None = None) -> Workflow:
+        """Return the workflow of a document that is already parsed, or that a builder has built so far."""
+        if isinstance(document, WorkflowBuilder):
+            built = Workflow.parse(msgspec.json.encode(document.to_dict()), name=document.id, dialect="native")
+            built._places = document.places
+            return built
         return Workflow.parse(msgspec.json.encode(document), name=name, dialect=dialect)
+
+    @staticmethod
+    def build(id: str, **options: Unpack[WorkflowOptions]) -> WorkflowBuilder:
+        """Return a builder, with one method for each type of nodes. `start`, `run` and `Workflow.of` take it.
+
+        Raises `WorkflowInvalid`, with the line of the call, for options that are wrong.
+        """
+        return WorkflowBuilder(id, **options)
 
     def __reduce__(self) -> tuple[Callable[..., Workflow], tuple[bytes | str, str, str | None]]:
         return _unread, (self._text, self.name, self.said_dialect)
@@ -173,20 +181,24 @@ class Workflow(Generic[In, Out]):
     @property
     def problems(self) -> tuple[Problem, ...]:
         """Problems found on reading; `Pointsman.check` finds more."""
-        return self.outline.problems
+        return self.located(self.outline.problems)
+
+    def located(self, problems: tuple[Problem, ...]) -> tuple[Problem, ...]:
+        """Return problems of this document; of one that is built in code, with the file and line of each."""
+        return self._places.located(problems)
 
     @property
     def head(self) -> Definition:
         """The definition without nodes, edges and agents. Raises `WorkflowInvalid` if it cannot be read."""
         if self.outline.head is None:
-            raise invalid(self.outline.problems)
+            raise invalid(self.problems)
         return self.outline.head
 
     @property
     def definition(self) -> Definition:
         """The definition. Raises `WorkflowInvalid` if it cannot be read."""
         if self.read.workflow is None:
-            raise invalid(self.read.problems)
+            raise invalid(self.located(self.read.problems))
         return self.read.workflow
 
     @property
@@ -199,18 +211,24 @@ class Workflow(Generic[In, Out]):
         """Whether the document calls sub-workflows, which only a store can resolve."""
         return self.outline.calls
 
+    def _repr_markdown_(self) -> str:
+        """Return the picture that notebooks show."""
+        from pointsman.dialects.export.mermaid import draw  # Deferred: only notebooks draw workflows.
+
+        return f"```mermaid\n{draw(self.definition)}```\n"
+
     @property
     def original(self) -> Json:
         """The author's document as data."""
         return self.read.document.value
 
 
-def _with_input(source: Workflow[Any, Any], given: JsonType[Any]) -> Workflow[Any, Any]:
-    """Return a copy of the workflow that describes its input. Raises `TypeUnusable` if the input is not an object."""
-    schema = given.schema
+def _with_input(source: Workflow[Any, Any], json_type: JsonType[Any]) -> Workflow[Any, Any]:
+    """Return a copy of the workflow that describes its input. Raises `TypeUnsupported` for inputs without fields."""
+    schema = json_type.schema
     if schema.get("type") != "object":
-        raise TypeUnusable(
-            f"the type {given.name!r} of {given.what} is not an object with fields",
+        raise TypeUnsupported(
+            f"the type {json_type.name!r} of {json_type.what} is not an object with fields",
             hint="Use a pydantic model, a dataclass or a TypedDict.",
         )
     unchanged = Workflow[Any, Any](source.data, name=source.name, dialect=source.said_dialect)
@@ -222,9 +240,9 @@ def _with_input(source: Workflow[Any, Any], given: JsonType[Any]) -> Workflow[An
         document = {**source.original, INPUT: schema}
         # The positions of problems stay those of the author's text.
         for text in _texts_with(source.document.text, schema):
-            found = Workflow[Any, Any](text, name=source.name, dialect=source.said_dialect)
-            if found.original == document:
-                return found
+            parsed = Workflow[Any, Any](text, name=source.name, dialect=source.said_dialect)
+            if parsed.original == document:
+                return parsed
     return Workflow.of(document, name=source.name)
 
 
@@ -236,28 +254,30 @@ def _texts_with(text: str, schema: JsonObject) -> Iterator[str]:
 
 
 AnyWorkflow: TypeAlias = Workflow[Any, Any]
-WorkflowLike: TypeAlias = AnyWorkflow | Mapping[str, Json] | PathLike[str] | str
-Untyped: TypeAlias = Workflow | Mapping[str, Json] | PathLike[str] | str
-"""What can be started: a workflow, a document as data, the path of a file, or the id of a saved workflow."""
+WorkflowLike: TypeAlias = AnyWorkflow | WorkflowBuilder | Mapping[str, Json] | PathLike[str] | str
+Untyped: TypeAlias = Workflow | WorkflowBuilder | Mapping[str, Json] | PathLike[str] | str
+"""What can be started: a workflow, a builder, a document as data, the path of a file, or the id of a saved workflow."""
 
 
-def workflow_from(given: WorkflowLike) -> AnyWorkflow | str:
+def workflow_from(workflow: WorkflowLike) -> AnyWorkflow | str:
     """Return the workflow to start, or the id of a saved one. A text that ends like a file name or contains `/` is a
     path. Raises `FileUnreadable`, `UnknownDialect`, `WorkflowUnusable`."""
-    match given:
+    match workflow:
         case Workflow():
-            return given
-        case str() if not is_file_name(given):
-            return given
+            return workflow
+        case WorkflowBuilder():
+            return Workflow.of(workflow)
+        case str() if not is_file_name(workflow):
+            return workflow
         case str() | PathLike():
-            return Workflow.load(given)
+            return Workflow.load(workflow)
         case Mapping():
             try:
-                return Workflow.of(cast("JsonObject", as_json(given, what="the document", path="document")))
+                return Workflow.of(cast("JsonObject", as_json(workflow, what="the document", path="document")))
             except NotJson as why:
                 raise WorkflowUnusable(str(why), hint=why.hint) from why
     # Callers without a type checker may pass anything.
-    raise WorkflowUnusable(f"a {type(given).__name__!r} object is not a workflow", hint=ACCEPTED)
+    raise WorkflowUnusable(f"a {type(workflow).__name__!r} object is not a workflow", hint=ACCEPTED)
 
 
 def is_file_name(text: str) -> bool:
@@ -269,25 +289,16 @@ def _unread(data: bytes | str, name: str, dialect: str | None) -> Workflow:
     return Workflow(data, name=name, dialect=dialect)
 
 
-def invalid(problems: tuple[Problem, ...]) -> WorkflowInvalid:
-    """Return the exception for a workflow that has errors."""
-    errors = [problem for problem in problems if problem.severity == "error"]
-    first = errors[0]
-    more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
-    place = f"line {first.line}: " if first.line is not None else ""
-    return WorkflowInvalid(f"{place}{first.message}{more}", problems=problems, hint=first.hint)
-
-
 def draft_of(workflow: Workflow, language: str) -> WorkflowDraft:
     """Job: return the saved form of a workflow, the author's document and the native one, without author and time."""
-    found = workflow.definition
+    definition = workflow.definition
     return WorkflowDraft(
-        id=WorkflowId(found.id),
-        name=found.name.in_(language) if found.name is not None else found.id,
-        version=found.version or "",
+        id=WorkflowId(definition.id),
+        name=definition.name.in_(language) if definition.name is not None else definition.id,
+        version=definition.version or "",
         dialect=workflow.read.dialect or "native",
         text=workflow.document.text,
-        native=found.to_document(),
+        native=definition.to_document(),
         created=Instant(0),
         author="",
     )
@@ -296,11 +307,11 @@ def draft_of(workflow: Workflow, language: str) -> WorkflowDraft:
 def source_of(draft: WorkflowDraft) -> Workflow:
     """Return a saved workflow as its author wrote it. Revisions are immutable, so the last ones are cached."""
     key = (draft.text, draft.id, draft.dialect)
-    found = _cached.get(key)
-    if found is None:
-        found = _unread(*key)
-        _cached.put(key, found)
-    return found
+    source = _cached.get(key)
+    if source is None:
+        source = _unread(*key)
+        _cached.put(key, source)
+    return source
 
 
 _cached: Final = BoundedCache[tuple[str, str, str], Workflow](
@@ -347,9 +358,9 @@ def outline_of(read: ReadDocument) -> Outline:
     if workflow is None:
         return Outline(None, problems, read.dialect, document_id, imported is not None)
     names: dict[Kind, dict[str, None]] = {kind: {} for kind in _NAMED}
-    for site in sites_of(workflow):
-        if site.kind in names:
-            names[site.kind].setdefault(site.text)
+    for location in text_locations_of(workflow):
+        if location.kind in names:
+            names[location.kind].setdefault(location.text)
     for use in model_uses(workflow, {}):
         names["model"].update(dict.fromkeys((use.model, *use.fallback)))
     return Outline(
@@ -360,7 +371,7 @@ def outline_of(read: ReadDocument) -> Outline:
         is_workflow=True,
         node_count=len(workflow.nodes),
         calls=any(isinstance(node.config, WorkflowCallConfig) for node in workflow.nodes),
-        names={kind: tuple(found) for kind, found in names.items()},
+        names={kind: tuple(name) for kind, name in names.items()},
         variables=frozenset(name for _, name in variables_in(workflow.to_document())),
         own_agents=frozenset(workflow.agents or ()),
     )

@@ -32,10 +32,10 @@ class UnknownTool(CallerError):
     code: ClassVar[str] = "no-such-tool"
 
 
-class ToolNotTried(CallerError):
+class ToolNotCallable(CallerError):
     """The tool cannot be called outside of an execution."""
 
-    code: ClassVar[str] = "tool-not-tried"
+    code: ClassVar[str] = "tool-not-callable"
 
 
 def unknown_tool(name: str) -> UnknownTool:
@@ -122,12 +122,14 @@ class ToolVerbs(Verbs):
     ) -> ToolPage:
         """Return a page of the tools that workflows can use here, see `found_tools`. `origin`: only those."""
         every = await found_tools(self.app, words=words, names=names)
-        found = [one for one in every if await sees_tool(self.app, self.caller, one["name"])]
-        origins = Counter(one["origin"] for one in found)
+        views = [one for one in every if await sees_tool(self.app, self.caller, one["name"])]
+        origins = Counter(view["origin"] for view in views)
         place = _place_by_origin if sort == "origin" else "name"
-        page = await page_by(place, (one for one in found if origin in (None, one["origin"])), after=after, limit=limit)
+        page = await page_by(
+            place, (view for view in views if origin in (None, view["origin"])), after=after, limit=limit
+        )
         return {
-            "tools": _tool_views(self.app, (one["name"] for one in page.entries)),
+            "tools": _tool_views(self.app, (entry["name"] for entry in page.entries)),
             "origins": {**origins},
             "servers": server_views(self.app),
             "next": page.next,
@@ -151,7 +153,7 @@ class ToolVerbs(Verbs):
     async def try_tool(self, name: str, arguments: JsonObject) -> TriedTool:
         """Call a tool once with a person's arguments, outside of an execution; it has its real effects.
 
-        Raises `UnknownTool`, and `ToolNotTried` for a tool that needs approval, runs at the client, or is off.
+        Raises `UnknownTool`, and `ToolNotCallable` for a tool that needs approval, runs at the client, or is off.
         """
         await self.app.tools.prepare([name])
         if not await sees_tool(self.app, self.caller, name):
@@ -162,7 +164,7 @@ class ToolVerbs(Verbs):
 async def try_tool(app: AppContext, name: str, arguments: JsonObject) -> TriedTool:
     """Call a tool. A failure of the tool is returned, not raised.
 
-    Raises `UnknownTool`, and `ToolNotTried` for a tool that needs approval, runs at the client, or is off.
+    Raises `UnknownTool`, and `ToolNotCallable` for a tool that needs approval, runs at the client, or is off.
     """
     await app.tools.prepare([name])
     spec = app.tools.find(name)
@@ -178,7 +180,7 @@ async def try_tool(app: AppContext, name: str, arguments: JsonObject) -> TriedTo
         else ""
     )
     if why:
-        raise ToolNotTried(f"{name!r} cannot be run on its own: {why}", hint="Call it in a workflow.")
+        raise ToolNotCallable(f"{name!r} cannot be run on its own: {why}", hint="Call it in a workflow.")
     call = ToolCall(id="1", name=name, arguments=arguments)
     await app.settings.refresh()
     redact = redactor_for(app.settings).redaction
@@ -215,11 +217,11 @@ async def found_tools(app: AppContext, *, words: str = "", names: Collection[str
     return [
         {"name": name, "origin": origin}
         for name in tool_names
-        if (origin := app.tools.origin(name)) is not None and _says(app, words, name)
+        if (origin := app.tools.origin(name)) is not None and _has_words(app, words, name)
     ]
 
 
-def _says(app: AppContext, words: str, name: str) -> bool:
+def _has_words(app: AppContext, words: str, name: str) -> bool:
     spec = app.tools.find(name) if words.strip() else None
     return spec is None or has_words(words, name, spec.description)
 
@@ -257,7 +259,7 @@ def server_views(app: AppContext, *, with_stderr: bool = False) -> list[McpServe
     """Return the MCP servers, each with the number of its tools or the failure of its last listing. `with_stderr`:
     include the end of what its command printed, which is for the operator only."""
     names = app.tools.names()
-    found: list[McpServerView] = []
+    servers: list[McpServerView] = []
     for prefix, failure in app.tools.servers().items():
         why: ToolFailure | None = None
         if failure is not None:
@@ -265,5 +267,5 @@ def server_views(app: AppContext, *, with_stderr: bool = False) -> list[McpServe
             if with_stderr:
                 why["stderr"] = (failure.details or {}).get("stderr")
         tools = sum(name.startswith(prefix) for name in names)
-        found.append({"name": prefix.removesuffix("__"), "prefix": prefix, "tools": tools, "failure": why})
-    return found
+        servers.append({"name": prefix.removesuffix("__"), "prefix": prefix, "tools": tools, "failure": why})
+    return servers

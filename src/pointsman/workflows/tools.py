@@ -17,8 +17,8 @@ from pointsman.auth.redaction import known_redaction
 from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.engine.failures import Failure
 from pointsman.errors import AuthorError, EngineBug
+from pointsman.expressions.compiler import compile_expression
 from pointsman.expressions.environment import Environment
-from pointsman.expressions.formula import compile_expression
 from pointsman.extras import install_hint, is_installed
 from pointsman.ports import ToolSpec
 from pointsman.settings import Settings
@@ -62,10 +62,10 @@ def workflows_named(tools: Iterable[str], entries: Iterable[WorkflowEntry]) -> l
 
 def by_tool_name(entries: Iterable[WorkflowEntry]) -> Mapping[str, WorkflowId]:
     """Return tool name -> workflow. If two workflows have the same tool name, the first by id gets it."""
-    found: dict[str, WorkflowId] = {}
+    result: dict[str, WorkflowId] = {}
     for one in sorted(entry.id for entry in entries):
-        found.setdefault(tool_name(one), one)
-    return found
+        result.setdefault(tool_name(one), one)
+    return result
 
 
 class WorkflowTools:
@@ -90,8 +90,8 @@ class WorkflowTools:
         return [tool for tool in tools.values() if tool is not None]
 
     async def _tool(self, name: str, workflow: WorkflowId) -> Tool | None:
-        found = await self._workflows.find(workflow)
-        read = None if found is None else WorkflowDefinition.from_document(found.draft.native)[0]
+        saved = await self._workflows.find(workflow)
+        read = None if saved is None else WorkflowDefinition.from_document(saved.draft.native)[0]
         return None if read is None or read.enabled is False else WorkflowTool(name, read)
 
     def stand_in(self, name: str) -> Tool | None:
@@ -161,7 +161,7 @@ def registry_for(settings: Settings, tools: Iterable[Tool | Callable[..., object
         for tool in http_tools(settings):
             registry.add(tool, origin="http")
     for module in settings.tool_modules:
-        from pointsman.tools.python_modules import ToolModuleFailed, add_tools_of
+        from pointsman.tools.registry import ToolModuleFailed, add_tools_of
 
         try:
             add_tools_of(registry, module)
@@ -171,11 +171,13 @@ def registry_for(settings: Settings, tools: Iterable[Tool | Callable[..., object
     for name, command in settings.commands.items():
         from pointsman.tools.commands import CommandTool  # Import only if needed, as above.
 
-        registry.add(CommandTool(name, command, box=settings.sandbox.box), origin="command")
+        registry.add(CommandTool(name, command, sandbox=settings.sandbox.box), origin="command")
     redaction = known_redaction(settings)
     for name, server in settings.mcp.items():
-        from pointsman.tools.mcp.server import McpServer  # Import only if needed, as above.
-        from pointsman.tools.mcp.source import McpTools
+        from pointsman.tools.mcp.server import (
+            McpServer,  # Import only if needed, as above.
+            McpTools,
+        )
 
         open_transport = partial(_mcp_transport, settings, server)
         registry.add_source(
@@ -223,7 +225,7 @@ class OffTool:
     async def run(self, arguments: JsonObject, context: ToolContext) -> Json:
         """Always raise `ToolFailed`."""
         message = f"the tool {self.name!r} is disabled here"
-        raise ToolFailed(Failure(code="tool-off", message=message, hint=self.spec.off, needs=f"tool:{self.name}"))
+        raise ToolFailed(Failure(code="tool-disabled", message=message, hint=self.spec.off, needs=f"tool:{self.name}"))
 
 
 @tool(idempotent=True)

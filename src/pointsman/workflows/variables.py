@@ -22,25 +22,27 @@ MAPPINGS: Final = frozenset({"inputs", "outputs", "set", "output", "bind"})
 def variables_in(value: Json, at: str = "") -> Iterator[tuple[str, str]]:
     """Yield (pointer, name) of every variable."""
     if isinstance(value, str):
-        for found in NAME.finditer(value):
-            yield at, found[1]
+        for match in NAME.finditer(value):
+            yield at, match[1]
     elif isinstance(value, list):
-        for number, one in enumerate(value):
-            yield from variables_in(one, at + pointer_to(number))
+        for number, element in enumerate(value):
+            yield from variables_in(element, at + pointer_to(number))
     elif isinstance(value, dict):
-        for key, one in value.items():
-            if not _is_formula(key, one):
-                yield from variables_in(one, at + pointer_to(key))
+        for key, member in value.items():
+            if not _is_formula(key, member):
+                yield from variables_in(member, at + pointer_to(key))
 
 
 def substituted(value: Json, granted: Mapping[str, str]) -> Json:
     """Replace every granted variable in a value, in one pass: variables in a replacement are not replaced."""
     if isinstance(value, str):
-        return NAME.sub(lambda found: granted.get(found[1], found[0]), value)
+        return NAME.sub(lambda match: granted.get(match[1], match[0]), value)
     if isinstance(value, list):
-        return [substituted(one, granted) for one in value]
+        return [substituted(element, granted) for element in value]
     if isinstance(value, dict):
-        return {key: one if _is_formula(key, one) else substituted(one, granted) for key, one in value.items()}
+        return {
+            key: member if _is_formula(key, member) else substituted(member, granted) for key, member in value.items()
+        }
     return value
 
 

@@ -83,9 +83,9 @@ class WorkflowVerbs(Verbs):
             return await sees_entry(self.app, self.caller, entry)
 
         entries = await list_workflows(self.app, include_disabled=include_disabled, built_in=built_in)
-        found = fitting(entries, words=words, tags=tags, ids=ids)
-        most = len(found) if limit is None else limit
-        page = await page_by(PLACES[sort], found, after=after, limit=most, sees=seen, backwards=backwards)
+        fitting_entries = fitting(entries, words=words, tags=tags, ids=ids)
+        most = len(fitting_entries) if limit is None else limit
+        page = await page_by(PLACES[sort], fitting_entries, after=after, limit=most, sees=seen, backwards=backwards)
         return {"workflows": page.entries, "next": page.next}
 
     @verb("admin", "run documents", audit=False)
@@ -231,8 +231,8 @@ class WorkflowVerbs(Verbs):
         """Return the latest revision of a workflow id; None: there is none, or the caller may not see it."""
         if workflow is None or not workflow.isprintable():
             return None
-        found = await self.app[LIBRARY].workflows.find(workflow)
-        return found.revision if found is not None and await visible(self.app, self.caller, found.draft.id) else None
+        saved = await self.app[LIBRARY].workflows.find(workflow)
+        return saved.revision if saved is not None and await visible(self.app, self.caller, saved.draft.id) else None
 
     async def _matched(self, workflow: str, match: str | None) -> int | None:
         """Return the revision that a write must replace; None: any. Raises `RevisionMoved`."""

@@ -22,17 +22,18 @@ from pointsman.definition.checks.scoping import check_joining, check_scoping
 from pointsman.definition.checks.settings import (
     check_approvers,
     check_effects,
+    check_placements,
     check_settings,
     check_triggers,
     check_unheeded,
 )
-from pointsman.definition.checks.subject import NOTHING_ASKED, Installation, Subject
+from pointsman.definition.checks.subject import UNKNOWN_INSTALLATION, Installation, Subject
 from pointsman.definition.graph.analysis import analyse
 from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.definition.problems import Problem, sort_problems
 
 
-def check(workflow: WorkflowDefinition, *, installation: Installation = NOTHING_ASKED) -> tuple[Problem, ...]:
+def check(workflow: WorkflowDefinition, *, installation: Installation = UNKNOWN_INSTALLATION) -> tuple[Problem, ...]:
     """Return all problems, sorted by pointer. Pointers and fixes refer to the native document."""
     subject = Subject(workflow, analyse(workflow), installation)
     formulas = read_formulas(subject)
@@ -45,6 +46,7 @@ def check(workflow: WorkflowDefinition, *, installation: Installation = NOTHING_
             check_agents(subject),
             check_settings(subject),
             check_approvers(subject),
+            check_placements(subject),
             check_arguments(subject),
             check_triggers(subject),
             check_effects(subject),

@@ -28,17 +28,17 @@ _Classes: TypeAlias = "dict[int, list[Writing]]"
 
 
 def check_conflicts(subject: Subject, formulas: Formulas) -> Iterator[Problem]:
-    found = _concurrent(subject)
-    if not found.regions:
+    pairs = _concurrent(subject)
+    if not pairs.regions:
         return
     data = _Data(subject, formulas)
-    for region in found.regions:
+    for region in pairs.regions:
         yield from data.conflicts(region, data.writers(region, data.writings))
         if region.scoped:
             yield from (data.approval_race(region, *race) for race in data.races(region, human_only=True))
         else:
             yield from (data.race(region, *race) for race in data.races(region))
-    if not found.complete or data.comparisons_left < 0:
+    if not pairs.complete or data.comparisons_left < 0:
         hint = "Move parts of it into sub-workflows to have them checked."
         yield note("too-large-to-check", "/nodes", "not everything was checked for write conflicts", hint=hint)
 
@@ -50,12 +50,12 @@ def races_in(workflow: WorkflowDefinition, graph: Graph) -> dict[str, tuple[Keys
     if not regions:
         return {}
     data = _Data(subject, read_formulas(subject))
-    found: dict[str, dict[Keys, None]] = defaultdict(dict)
+    result: dict[str, dict[Keys, None]] = defaultdict(dict)
     for region in regions:
         for reading, _ in data.races(region):
             assert reading.place.node is not None
-            found[graph.ids[reading.place.node]][reading.read.path] = None
-    return {node: tuple(paths) for node, paths in found.items()}
+            result[graph.ids[reading.place.node]][reading.read.path] = None
+    return {node: tuple(paths) for node, paths in result.items()}
 
 
 def _concurrent(subject: Subject) -> Concurrent:
@@ -118,11 +118,11 @@ class _Data:
 
     def writers(self, region: Region, writings: Mapping[int, list[Writing]]) -> dict[str, _Classes]:
         """Return field -> the writes to it inside the region, by class: only different classes can conflict."""
-        found: dict[str, _Classes] = defaultdict(lambda: defaultdict(list))
+        writers: dict[str, _Classes] = defaultdict(lambda: defaultdict(list))
         for node in sorted(region.branch.keys() & writings.keys()):
             for writing in writings[node]:
-                found[str(writing.keys[0])][region.branch[node]].append(writing)
-        return found
+                writers[str(writing.keys[0])][region.branch[node]].append(writing)
+        return writers
 
     def conflicts(self, region: Region, writers: dict[str, _Classes]) -> Iterator[Problem]:
         for classes in writers.values():
@@ -139,9 +139,9 @@ class _Data:
     def meetings(self, region: Region, classes: _Classes) -> Iterator[_Meeting]:
         for branch, writings in classes.items() if region.scoped else ():
             # Branches over items write under their own keys; copies of one node in several branches do not.
-            for one in writings if branch == MANY or region.repeated else ():
-                if branch == MANY or not one.by_item:
-                    yield _Meeting(one, one, one.node in region.certain and one.certain)
+            for writing in writings if branch == MANY or region.repeated else ():
+                if branch == MANY or not writing.by_item:
+                    yield _Meeting(writing, writing, writing.node in region.certain and writing.certain)
         for first, second in combinations([branch for branch in classes if branch != MANY], 2):
             for one, other in product(classes[first], classes[second]):
                 self.comparisons_left -= 1
@@ -239,12 +239,12 @@ class _Reducers:
         self._known: dict[Keys, str | None] = {}
         patterns = [("messages", "append")]
         patterns += [(pattern, about.reduce or "set") for pattern, about in (subject.workflow.state or {}).items()]
-        for order, (pattern, how) in enumerate(patterns):
-            if how != "set":
+        for order, (pattern, reducer) in enumerate(patterns):
+            if reducer != "set":
                 level = self._root
                 for key in pattern.split("."):
                     level = level.inner.setdefault(key, _Level())
-                level.how = level.how or (order, how)
+                level.how = level.how or (order, reducer)
 
     def of(self, keys: Keys) -> str | None:
         """Return the reducer of the path, which merges all writes; None if it has none. The first declared one wins."""
@@ -252,8 +252,8 @@ class _Reducers:
             levels = [self._root]
             for key in keys:
                 levels = [inner for level in levels for inner in level.matching(key)]
-            found = [level.how for level in levels if level.how is not None]
-            self._known[keys] = min(found)[1] if found else None
+            reducers = [level.how for level in levels if level.how is not None]
+            self._known[keys] = min(reducers)[1] if reducers else None
         return self._known[keys]
 
 

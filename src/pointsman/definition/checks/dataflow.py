@@ -70,25 +70,25 @@ class _Flow:
         workflow = self.subject.workflow
         schema = workflow.input_schema
         properties = (schema or {}).get("properties")
-        found = set(properties) if isinstance(properties, dict) else set[str]()
-        found |= {
+        fields = set(properties) if isinstance(properties, dict) else set[str]()
+        fields |= {
             pattern.split(".")[0] for pattern, about in (workflow.state or {}).items() if about.default is not None
         }
-        found.update((workflow.config.settings or ()) if workflow.config else ())
+        fields.update((workflow.config.settings or ()) if workflow.config else ())
         for node in workflow.nodes:
             if isinstance(node.config, StartConfig):
-                found.update(node.config.defaults or ())
+                fields.update(node.config.defaults or ())
             if isinstance(node.config, HumanConfig):
-                found.add(f"humanResponse_{node.id.replace('-', '_')}")
+                fields.add(f"humanResponse_{node.id.replace('-', '_')}")
         for trigger in workflow.triggers or ():
-            found.update(trigger.initial_data or ())
+            fields.update(trigger.initial_data or ())
         if workflow.dialect == "graph":
-            found |= GRAPH_FIELDS
+            fields |= GRAPH_FIELDS
         if workflow.sources:
-            found.add("sources")
+            fields.add("sources")
         plugins = any(isinstance(node.config, UnboundConfig) for node in workflow.nodes)
         additional = (schema or {"additionalProperties": True}).get("additionalProperties", False)
-        return frozenset(found) | BUILT_IN, plugins or additional is not False or not isinstance(properties, dict)
+        return frozenset(fields) | BUILT_IN, plugins or additional is not False or not isinstance(properties, dict)
 
     def check(self, reading: FormulaRead) -> Iterator[Problem]:
         read, node = reading.read, reading.place.node
@@ -175,14 +175,14 @@ class _Flow:
 
     def writers(self, path: Keys) -> frozenset[int]:
         """Return the nodes that write this path, or something around or inside it."""
-        found = self._writers.get(path)
-        if found is None:
+        nodes = self._writers.get(path)
+        if nodes is None:
             writings = self._candidates(path)
             self._comparisons_left -= len(writings)
             certain = self._comparisons_left < 0  # the budget is used up: assume that every candidate writes the path
-            found = frozenset(one.node for one in writings if certain or overlap(one.keys, path))
-            self._writers[path] = found
-        return found
+            nodes = frozenset(writing.node for writing in writings if certain or overlap(writing.keys, path))
+            self._writers[path] = nodes
+        return nodes
 
     def _candidates(self, path: Keys) -> list[Writing]:
         """Return the writes that may overlap a path: those under its first key, and of these those under its second."""
@@ -193,9 +193,9 @@ class _Flow:
         below = self._below.get(name)
         if below is None:
             below = self._below[name] = defaultdict(list)
-            for one in writings:
-                second = one.keys[1] if len(one.keys) > 1 else None
-                below[None if second is None else str(second)].append(one)
+            for writing in writings:
+                second = writing.keys[1] if len(writing.keys) > 1 else None
+                below[None if second is None else str(second)].append(writing)
         return [*below.get(str(path[1]), ()), *below.get(None, ())]
 
     def never_written(self, reading: FormulaRead, name: str) -> Iterator[Problem]:
@@ -240,11 +240,15 @@ class _Flow:
 
     def edited_in_vain(self, formulas: Formulas) -> Iterator[Problem]:
         """Report fields that people may edit and that nothing else in the workflow uses."""
-        read = {str(one.read.path[0]) for one in formulas.readings if one.read.root == "state" and one.read.path}
+        read = {
+            str(reading.read.path[0])
+            for reading in formulas.readings
+            if reading.read.root == "state" and reading.read.path
+        }
         declared = {pattern.split(".")[0] for pattern in self.subject.workflow.state or {}}
-        by_nodes = {str(one.keys[0]) for one in formulas.writings if "/editable/" not in one.pointer}
+        by_nodes = {str(writing.keys[0]) for writing in formulas.writings if "/editable/" not in writing.pointer}
         declared_fields = self.given | read | declared | by_nodes
-        written = {str(one.keys[0]) for one in formulas.writings if one.certain}
+        written = {str(writing.keys[0]) for writing in formulas.writings if writing.certain}
         candidates = {*self.given, *declared, *written} - BUILT_IN
         for writing in formulas.writings:
             name = str(writing.keys[0])
@@ -254,7 +258,7 @@ class _Flow:
             message = f"people may edit {name!r} at {self.subject.node(writing.node)}, but no node writes or reads it"
             hint = question(near, "Name a field that a step before it writes.")
             fix = replace_at(writing.pointer, near) if near is not None and writing.keys == (name,) else None
-            yield warning("edits-nothing", writing.pointer, message, hint=hint, fix=fix)
+            yield warning("editable-field-unused", writing.pointer, message, hint=hint, fix=fix)
 
     def written_undeclared(self, formulas: Formulas) -> Iterator[Problem]:
         """Note fields that are written but not declared, if the
@@ -324,11 +328,11 @@ class _Flow:
     @cached_property
     def writings_of(self) -> dict[int, list[Writing]]:
         """Writes by node."""
-        found: dict[int, list[Writing]] = defaultdict(list)
+        writings: dict[int, list[Writing]] = defaultdict(list)
         for some in self.writings.values():
             for one in some:
-                found[one.node].append(one)
-        return found
+                writings[one.node].append(one)
+        return writings
 
     def feeds(self, written: list[Writing], paths: list[Keys]) -> bool:
         """Return whether one of the writes changes one of the paths. True if the budget is used up."""
@@ -351,8 +355,8 @@ class _Flow:
 
 def _operation(pointer: str) -> tuple[str, int] | None:
     """Return the list of operations that contains the pointer, and the number of the operation."""
-    found = _OPERATION.match(pointer)
-    return None if found is None else (found[1], int(found[2]))
+    match = _OPERATION.match(pointer)
+    return None if match is None else (match[1], int(match[2]))
 
 
 def text_at(reading: FormulaRead, name: str) -> int | None:
@@ -364,7 +368,7 @@ def text_at(reading: FormulaRead, name: str) -> int | None:
 VISITS_MAX: Final = 100_000
 VISITS_PER_NODE_MAX: Final = 30
 
-WRITERS_ASKED_MAX: Final = 8
+WRITERS_CHECKED_MAX: Final = 8
 """Maximum number of writers that are queried one by one; for more, one walk answers for all readers."""
 
 
@@ -409,7 +413,7 @@ class Order:
         return reader not in dry
 
     def _dominated(self, writers: frozenset[int], reader: int) -> bool:
-        if len(writers) > WRITERS_ASKED_MAX:
+        if len(writers) > WRITERS_CHECKED_MAX:
             return False
         tree = self.graph.dominance
         return any(writer != reader and tree.dominates(writer, reader) for writer in writers)
@@ -470,5 +474,9 @@ class Order:
         above = self.graph.dominance.immediate[node]
         if not 0 <= above < len(self.graph.ids) or self.subject.routings[above] != "all":
             return False
-        taken = [way for way in self.graph.out[above] if always_taken(self.subject, self.graph.edges[way])]
+        taken = [
+            edge_number
+            for edge_number in self.graph.out[above]
+            if always_taken(self.subject, self.graph.edges[edge_number])
+        ]
         return len(taken) > 1 and len(taken) == len(self.graph.out[above])

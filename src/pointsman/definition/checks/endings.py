@@ -40,7 +40,7 @@ def check_compensation(subject: Subject) -> Iterator[Problem]:
             where = subject.at_node(position, "compensate")
             message = f"{subject.node(position)} undoes a step and has a compensation itself"
             hint = "A compensation is not compensated. Remove `compensate`."
-            yield error("compensation-undone", where, message, hint=hint, fix=remove_at(where))
+            yield error("compensation-nested", where, message, hint=hint, fix=remove_at(where))
 
 
 def check_endings(subject: Subject) -> Iterator[Problem]:
@@ -123,7 +123,9 @@ def _endless(subject: Subject, trapped: set[int]) -> list[Part]:
     graph = subject.graph
     reached = [subject.reached(node) for node in range(len(graph.ids))]
     sure = [
-        [graph.edges[way].target for way in graph.out[node] if _goes_on(subject, way)] if reached[node] else []
+        [graph.edges[edge_number].target for edge_number in graph.out[node] if _goes_on(subject, edge_number)]
+        if reached[node]
+        else []
         for node in range(len(graph.ids))
     ]
     endless = cycles(sure)
@@ -140,8 +142,8 @@ def _endless(subject: Subject, trapped: set[int]) -> list[Part]:
     return endless
 
 
-def _goes_on(subject: Subject, way: int) -> bool:
-    edge = subject.graph.edges[way]
+def _goes_on(subject: Subject, edge_number: int) -> bool:
+    edge = subject.graph.edges[edge_number]
     return edge.target >= 0 and always_taken(subject, edge)
 
 
@@ -158,8 +160,16 @@ def _cycles(subject: Subject, endless: list[Part]) -> Iterator[Problem]:
         names = subject.listed(part)
         message = f"control can never leave the cycle of {names}" if len(part) > 1 else f"{names} only leads to itself"
         members = set(part)
-        back = [way for node in part for way in subject.graph.out[node] if subject.graph.edges[way].target in members]
-        closing = max(back, key=lambda way: subject.graph.edges[way].source - subject.graph.edges[way].target)
+        back = [
+            edge_number
+            for node in part
+            for edge_number in subject.graph.out[node]
+            if subject.graph.edges[edge_number].target in members
+        ]
+        closing = max(
+            back,
+            key=lambda edge_number: subject.graph.edges[edge_number].source - subject.graph.edges[edge_number].target,
+        )
         hint = f"Give {subject.edge(closing)}, which closes it, a condition, or add an edge that leads out."
         yield _ending_problem(subject, "endless-cycle", part[0], message, hint)
 
@@ -187,8 +197,12 @@ def _forbidden_cycles(subject: Subject) -> Iterator[Problem]:
         return
     rounds = {edge for shape in graph.loops.values() for edge in shape.back_edges}
     forward = [
-        [graph.edges[way].target for way in ways if way not in rounds and graph.edges[way].target >= 0]
-        for ways in graph.out
+        [
+            graph.edges[edge_number].target
+            for edge_number in edge_numbers
+            if edge_number not in rounds and graph.edges[edge_number].target >= 0
+        ]
+        for edge_numbers in graph.out
     ]
     for part in cycles(forward):
         message = f"{subject.listed(part)} form a cycle, and `allowCycles` is false"
@@ -204,7 +218,11 @@ def _dead_ends(subject: Subject) -> Iterator[Problem]:
         return
     hint = "Give it an edge back, onwards, or to END."
     for position, node in enumerate(subject.nodes):
-        targets = [graph.edges[way].target for way in graph.out[position] if graph.edges[way].kind != "error"]
+        targets = [
+            graph.edges[edge_number].target
+            for edge_number in graph.out[position]
+            if graph.edges[edge_number].kind != "error"
+        ]
         if (
             node.type != "agent"
             or not targets

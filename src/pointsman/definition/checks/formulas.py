@@ -11,9 +11,9 @@ from pointsman.definition.checks.subject import Subject
 from pointsman.definition.naming_rules import names_of, names_within, spelling_of
 from pointsman.definition.problems import Problem, error, note, pointer_to, warning
 from pointsman.definition.text_locations import TextLocation
+from pointsman.expressions.compiler import Expression, compile_expression
 from pointsman.expressions.environment import Names
 from pointsman.expressions.failures import ExpressionError
-from pointsman.expressions.formula import Expression, compile_expression
 from pointsman.expressions.jsonpath import compile_jsonpath
 from pointsman.expressions.name_resolution import PathRead
 from pointsman.expressions.paths import ItemKey, compile_path
@@ -30,12 +30,12 @@ CONDITIONS: Final = frozenset({"while", "until", "when"})
 
 
 def check_types_of(subject: Subject, formulas: Formulas) -> Iterator[Problem]:
-    schemas = _schemas(subject, {one.keys[0] for one in formulas.writings})
+    schemas = _schemas(subject, {writing.keys[0] for writing in formulas.writings})
     for place, expression in formulas.expressions:
-        found = check_types(
+        typed = check_types(
             expression, schemas, condition=_is_condition(place), items=bool(_ITEMS.search(place.pointer))
         )
-        yield from _problems_of(place, found, is_certain=not expression.reads)
+        yield from _problems_of(place, typed, is_certain=not expression.reads)
     for place, names, template in formulas.templates:
         yield from _problems_of(place, check_template_types(template, names, schemas))
 
@@ -68,8 +68,8 @@ def _schemas(subject: Subject, written: Collection[str | int | None]) -> Schemas
     for pattern, about in (subject.workflow.state or {}).items():
         if about.schema_ is not None and "." not in pattern and "*" not in pattern:
             fields[pattern] = about.schema_
-    found: dict[str, JsonObject] = {"state": {"type": "object", "properties": fields}} if fields else {}
-    return Schemas(found if schema is None else {**found, "input": schema})
+    result: dict[str, JsonObject] = {"state": {"type": "object", "properties": fields}} if fields else {}
+    return Schemas(result if schema is None else {**result, "input": schema})
 
 
 OF_TRIGGERS: Final = frozenset({"event", "headers"})
@@ -145,12 +145,12 @@ class Formulas:
 def read_formulas(subject: Subject) -> Formulas:
     """Compile all formulas. An error in one does not stop the others."""
     reader = _FormulaReader(subject)
-    for site in subject.sites:
-        if site.kind == "parameters":
-            for parts, text in _texts(site.tree, site.parts):
-                reader.read(site._replace(text=text, parts=parts))
-        elif site.kind in ("expression", "template", "path", "jsonpath"):
-            reader.read(site)
+    for location in subject.text_locations:
+        if location.kind == "parameters":
+            for parts, text in _texts(location.tree, location.parts):
+                reader.read(location._replace(text=text, parts=parts))
+        elif location.kind in ("expression", "template", "path", "jsonpath"):
+            reader.read(location)
     return reader.found
 
 
@@ -184,56 +184,56 @@ class _FormulaReader:
         self.anywhere = replace(self.at_large, as_names=frozenset(inputs | {"text"}))
         """Names for agents defined outside of nodes: they see the inputs of every node that uses them."""
 
-    def read(self, site: TextLocation) -> None:
-        place, names = self.place(site), self.names_at(site)
+    def read(self, location: TextLocation) -> None:
+        place, names = self.place(location), self.names_at(location)
         try:
-            self.compile(site, place, names)
+            self.compile(location, place, names)
         except ExpressionError as why:
-            self.found.problems.append(self.problem(site, why))
+            self.found.problems.append(self.problem(location, why))
 
-    def compile(self, site: TextLocation, place: FormulaLocation, names: Names) -> None:
-        match site.kind:
+    def compile(self, location: TextLocation, place: FormulaLocation, names: Names) -> None:
+        match location.kind:
             case "expression":
-                expression = compile_expression(site.text, names=names)
+                expression = compile_expression(location.text, names=names)
                 self.found.expressions.append((place, expression))
-                if site.parts[0] == "triggers":
-                    self.found.problems += _reads_of_trigger(site, expression)
+                if location.parts[0] == "triggers":
+                    self.found.problems += _reads_of_trigger(location, expression)
                 else:
                     self.note(place, expression.reads, demands=False)
             case "template":
-                self.note(place, self.template(site, place, names).reads, demands=True)
+                self.note(place, self.template(location, place, names).reads, demands=True)
             case "parameters":
-                parameters = compile_parameters(site.text, names=names, spelling=self.spelling)
+                parameters = compile_parameters(location.text, names=names, spelling=self.spelling)
                 self.note(place, tuple(read for _, read in parameters.reads), demands=True)
-                if parameters.secrets and site.parts[2:] == OF_REQUEST:
-                    check_address(parameters.secrets[0], site.text)
+                if parameters.secrets and location.parts[2:] == OF_REQUEST:
+                    check_address(parameters.secrets[0], location.text)
                 if not parameters.secrets:
-                    self.template(site, place, names)
+                    self.template(location, place, names)
             case "jsonpath":
-                compile_jsonpath(site.text)
+                compile_jsonpath(location.text)
             case "path":
-                self.path(site, place, names)
+                self.path(location, place, names)
             case _:
                 pass
 
-    def template(self, site: TextLocation, place: FormulaLocation, names: Names) -> Template:
-        template = compile_template(site.text, names=names, spelling=self.spelling)
+    def template(self, location: TextLocation, place: FormulaLocation, names: Names) -> Template:
+        template = compile_template(location.text, names=names, spelling=self.spelling)
         if _computes(template):
             self.found.templates.append((place, names, template))
-        whole = site.kind == "parameters" and template.fixed
-        unbalanced = site.text.count("{") != site.text.count("}")
-        if template.literal or whole or unbalanced or FOREIGN_MARK.search(site.text):
+        whole = location.kind == "parameters" and template.fixed
+        unbalanced = location.text.count("{") != location.text.count("}")
+        if template.literal or whole or unbalanced or FOREIGN_MARK.search(location.text):
             self.found.texts.append(CheckedTemplate(place, names, template.literal, whole))
         return template
 
-    def path(self, site: TextLocation, place: FormulaLocation, names: Names) -> None:
-        segments = compile_path(site.text, names=names).segments
+    def path(self, location: TextLocation, place: FormulaLocation, names: Names) -> None:
+        segments = compile_path(location.text, names=names).segments
         keys = tuple(None if isinstance(key, ItemKey) else key for key in segments)
-        if not site.writes:
-            read = PathRead("state", keys, 0, len(site.text), guarded=True)
+        if not location.writes:
+            read = PathRead("state", keys, 0, len(location.text), guarded=True)
             self.found.readings.append(FormulaRead(place, read, demands=False))
         elif place.node is not None:
-            certain = "editable" not in site.parts and "failuresInto" not in site.parts
+            certain = "editable" not in location.parts and "failuresInto" not in location.parts
             by_item = any(isinstance(key, ItemKey) for key in segments)
             self.found.writings.append(Writing(place.node, keys, place.pointer, certain, by_item))
 
@@ -243,17 +243,17 @@ class _FormulaReader:
             single = place.text.startswith("{", read.offset - 1) and not place.text.startswith("{{", read.offset - 2)
             self.found.readings.append(FormulaRead(place, read, demands and single and not read.guarded))
 
-    def place(self, site: TextLocation) -> FormulaLocation:
-        head, *rest = site.parts
+    def place(self, location: TextLocation) -> FormulaLocation:
+        head, *rest = location.parts
         if head == "nodes" and isinstance(rest[0], int):
-            return FormulaLocation(rest[0], None, site.pointer, site.text)
+            return FormulaLocation(rest[0], None, location.pointer, location.text)
         if head == "edges" and isinstance(rest[0], int):
             source = self.subject.graph.edges[rest[0]].source
-            return FormulaLocation(source if source >= 0 else None, rest[0], site.pointer, site.text)
-        return FormulaLocation(None, None, site.pointer, site.text)
+            return FormulaLocation(source if source >= 0 else None, rest[0], location.pointer, location.text)
+        return FormulaLocation(None, None, location.pointer, location.text)
 
-    def names_at(self, site: TextLocation) -> Names:
-        head, *rest = site.parts
+    def names_at(self, location: TextLocation) -> Names:
+        head, *rest = location.parts
         if head == "agents":
             return self.anywhere
         if head == "triggers":
@@ -271,8 +271,8 @@ class _FormulaReader:
             self.within = (node, key, Names(names.as_names | own, names.fields_first, names.declared) if own else names)
         return self.within[2]
 
-    def problem(self, site: TextLocation, why: ExpressionError) -> Problem:
-        return error(why.code, pointer_to(*site.parts), f"{why} (column {why.offset + 1})", hint=why.hint)
+    def problem(self, location: TextLocation, why: ExpressionError) -> Problem:
+        return error(why.code, pointer_to(*location.parts), f"{why} (column {why.offset + 1})", hint=why.hint)
 
 
 def _computes(template: Template) -> bool:
@@ -282,9 +282,9 @@ def _computes(template: Template) -> bool:
     )
 
 
-def _reads_of_trigger(site: TextLocation, expression: Expression) -> Iterator[Problem]:
+def _reads_of_trigger(location: TextLocation, expression: Expression) -> Iterator[Problem]:
     for read in expression.reads:
         if read.root not in OF_TRIGGERS:
-            name = site.text[read.offset : read.offset + read.length]
+            name = location.text[read.offset : read.offset + read.length]
             message = f"a trigger reads {name!r}, which does not exist before an execution starts"
-            yield error("trigger-reads-state", site.pointer, message, hint="Read `event` (the data) or `headers`.")
+            yield error("trigger-reads-state", location.pointer, message, hint="Read `event` (the data) or `headers`.")

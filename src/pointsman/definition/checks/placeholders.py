@@ -95,9 +95,9 @@ def check_placeholders(subject: Subject, formulas: Formulas) -> Iterator[Problem
     numbers = _numbers(subject.workflow)
     for text in formulas.texts:
         yield from _signs(text, numbers)
-        found = [*_suspects(text, nodes)]
-        if found:
-            yield _reported(text, _certain(text.place.text, found))
+        suspects = [*_suspects(text, nodes)]
+        if suspects:
+            yield _reported(text, _certain(text.place.text, suspects))
     for place, expression in formulas.expressions:
         if "{" not in expression.source:
             continue
@@ -150,46 +150,48 @@ def _approver_texts(
         yield (*place, "groups", at), name
 
 
-def _reported(text: CheckedTemplate, found: Sequence[_Suspect]) -> Problem:
+def _reported(text: CheckedTemplate, suspects: Sequence[_Suspect]) -> Problem:
     source = text.place.text
-    shown_names = listed(dict.fromkeys(source[one.at : one.end] for one in found[:_NAMED_IN_MESSAGE]))
-    more = f" and {len(found) - _NAMED_IN_MESSAGE} more" if len(found) > _NAMED_IN_MESSAGE else ""
-    message = f"{shown_names}{more} {'is' if len(found) == 1 else 'are'} plain text, not placeholders"
-    instead = next((one.instead for one in found if one.instead), "")
+    shown_names = listed(dict.fromkeys(source[suspect.at : suspect.end] for suspect in suspects[:_NAMED_IN_MESSAGE]))
+    more = f" and {len(suspects) - _NAMED_IN_MESSAGE} more" if len(suspects) > _NAMED_IN_MESSAGE else ""
+    message = f"{shown_names}{more} {'is' if len(suspects) == 1 else 'are'} plain text, not placeholders"
+    instead = next((suspect.instead for suspect in suspects if suspect.instead), "")
     hint = f"Write {instead}" if instead else "A placeholder is {path}, {path | upper} or {{ expression }}"
     fix = None
-    if all(one.instead for one in found):
+    if all(suspect.instead for suspect in suspects):
         pieces, at = list[str](), 0
-        for one in found:
-            pieces += [source[at : one.at], one.instead]
-            at = one.end
+        for suspect in suspects:
+            pieces += [source[at : suspect.at], suspect.instead]
+            at = suspect.end
         fix = replace_at(text.place.pointer, "".join((*pieces, source[at:])))
     hint = f"{hint}; or \\{{ for a brace that is text."
     return warning("literal-placeholder", text.place.pointer, message, hint=hint, fix=fix)
 
 
-def _certain(source: str, found: Sequence[_Suspect]) -> Sequence[_Suspect]:
+def _certain(source: str, suspects: Sequence[_Suspect]) -> Sequence[_Suspect]:
     """Drop the repairs of placeholders without names if there are several: they cannot all mean the only field."""
-    unnamed = [_POSITIONAL.fullmatch(source, one.at + 1, one.end - 1) is not None for one in found]
+    unnamed = [_POSITIONAL.fullmatch(source, suspect.at + 1, suspect.end - 1) is not None for suspect in suspects]
     if sum(unnamed) < 2:
-        return found
-    return [one._replace(instead="") if is_one else one for one, is_one in zip(found, unnamed, strict=True)]
+        return suspects
+    return [
+        suspect._replace(instead="") if is_one else suspect for suspect, is_one in zip(suspects, unnamed, strict=True)
+    ]
 
 
 def _signs(text: CheckedTemplate, numbers: frozenset[str]) -> Iterator[Problem]:
     """Report the first sign of another language before a placeholder. A dollar before a number may be intended."""
     source, literal = text.place.text, frozenset(text.literal)
-    for found in _SIGNED.finditer(source):
-        sign, braces, name = found[0].strip(), found[1], found[2]
+    for match in _SIGNED.finditer(source):
+        sign, braces, name = match[0].strip(), match[1], match[2]
         path = scan_path(name)
         is_money = sign == "$" and name in numbers
-        if path is None or is_money or found.end() in literal or not _knows(path.tree(), text.names):
+        if path is None or is_money or match.end() in literal or not _knows(path.tree(), text.names):
             continue
-        closed = source.find("}" * len(braces), found.end())
-        written = source[found.end() : closed + len(braces)]
+        closed = source.find("}" * len(braces), match.end())
+        written = source[match.end() : closed + len(braces)]
         message = f"{sign + written!r} gives {sign!r} and the value: the sign remains in the text"
         hint = f"Write {written}; to keep the sign, put a space after it."
-        fix = replace_at(text.place.pointer, f"{source[: found.end() - 1]}{source[found.end() :]}")
+        fix = replace_at(text.place.pointer, f"{source[: match.end() - 1]}{source[match.end() :]}")
         yield warning("literal-placeholder", text.place.pointer, message, hint=hint, fix=fix)
         return
 
@@ -198,20 +200,22 @@ def _numbers(workflow: WorkflowDefinition) -> frozenset[str]:
     """Return the fields of the input and the state that are declared as numbers."""
     properties = (workflow.input_schema or {}).get("properties")
     schemas = dict(properties) if isinstance(properties, dict) else JsonObject()
-    schemas |= {name: one.schema_ for name, one in (workflow.state or {}).items()}
+    schemas |= {name: value.schema_ for name, value in (workflow.state or {}).items()}
     return frozenset(
-        name for name, one in schemas.items() if isinstance(one, dict) and one.get("type") in ("number", "integer")
+        name
+        for name, schema in schemas.items()
+        if isinstance(schema, dict) and schema.get("type") in ("number", "integer")
     )
 
 
 def _foreign(source: str, names: Names) -> dict[int, _Suspect]:
     """Return placeholders in the syntax of other languages that name data of the workflow, by offset."""
     suspects = dict[int, _Suspect]()
-    for found in _FOREIGN.finditer(source):
-        name = next(one for one in found.groups() if one is not None)
+    for match in _FOREIGN.finditer(source):
+        name = next(group for group in match.groups() if group is not None)
         path = scan_path(name)
         if path is not None and path.end == len(name) and _knows(path.tree(), names):
-            suspects[found.start()] = _Suspect(found.start(), found.end(), f"{{{name}}}")
+            suspects[match.start()] = _Suspect(match.start(), match.end(), f"{{{name}}}")
     if source.count("{") != source.count("}"):
         suspects |= _unbalanced(source, names)
     return suspects
@@ -220,13 +224,13 @@ def _foreign(source: str, names: Names) -> dict[int, _Suspect]:
 def _unbalanced(source: str, names: Names) -> dict[int, _Suspect]:
     """Return placeholders with too many or too few braces, by offset."""
     suspects = dict[int, _Suspect]()
-    for found in _UNBALANCED.finditer(source):
-        opened, closed, path = found["open"], found["close"] or "", scan_path(found["path"])
+    for match in _UNBALANCED.finditer(source):
+        opened, closed, path = match["open"], match["close"] or "", scan_path(match["path"])
         if len(opened) == len(closed) or path is None or not _knows(path.tree(), names):
             continue
         before, after = ("{{ ", " }}") if "}}" in closed or "{{" in opened else ("{", "}")
-        written = f"{before}{found['path']}{(found['pipes'] or '').rstrip()}{after}"
-        suspects[found.start()] = _Suspect(found.start(), found.end(), written)
+        written = f"{before}{match['path']}{(match['pipes'] or '').rstrip()}{after}"
+        suspects[match.start()] = _Suspect(match.start(), match.end(), written)
     return suspects
 
 
@@ -234,25 +238,25 @@ def _suspects(text: CheckedTemplate, nodes: frozenset[str]) -> Iterator[_Suspect
     source, names = text.place.text, text.names
     if text.whole and _ROOTED.match(source) and (path := scan_path(source)) and path.end == len(source):
         tree = path.tree()
-        if any(_is_data(one, names, nodes) for one in heads_of(tree)):
+        if any(_is_data(head, names, nodes) for head in heads_of(tree)):
             yield _Suspect(0, len(source), f"{{{source}}}")
         return
-    fences = [found.start() for found in _FENCE.finditer(source)] if text.literal else []
+    fences = [match.start() for match in _FENCE.finditer(source)] if text.literal else []
     brace, at = list(text.literal), 0
-    dollars = [found.start() for found in _DOLLAR.finditer(source)] if "$." in source else []
+    dollars = [match.start() for match in _DOLLAR.finditer(source)] if "$." in source else []
     foreign, literal = _foreign(source, names), frozenset(brace)
     for position in sorted({*brace, *dollars, *foreign}):
         if position < at or bisect_right(fences, position) % 2:
             continue
         if position in foreign:
-            found = foreign[position]
+            suspect = foreign[position]
         elif source[position] == "$":
-            found = None if _is_filled_in(source, position, literal) else _dollar(source, position, names)
+            suspect = None if _is_filled_in(source, position, literal) else _dollar(source, position, names)
         else:
-            found = _brace(source, position, names, nodes)
-        if found is not None:
-            at = found.end
-            yield found
+            suspect = _brace(source, position, names, nodes)
+        if suspect is not None:
+            at = suspect.end
+            yield suspect
 
 
 def _is_filled_in(source: str, at: int, literal: frozenset[int]) -> bool:
@@ -272,21 +276,21 @@ def _dollar(source: str, at: int, names: Names) -> _Suspect | None:
 
 
 def _brace(source: str, at: int, names: Names, nodes: frozenset[str]) -> _Suspect | None:
-    if found := _DOUBLE.match(source, at, at + _SPAN):
-        body = found[1]
+    if match := _DOUBLE.match(source, at, at + _SPAN):
+        body = match[1]
         if words := _WORDS.fullmatch(body):
-            return _Suspect(at, found.end(), _named(words[1], names, "{{", "}}"))
+            return _Suspect(at, match.end(), _named(words[1], names, "{{", "}}"))
         if body.strip().isdecimal():
-            return _Suspect(at, found.end(), "")
+            return _Suspect(at, match.end(), "")
         if _HELPER.match(body) or (_NAMES_DATA.match(body) and not _DATA.match(body)):
-            return _Suspect(at, found.end(), "")
+            return _Suspect(at, match.end(), "")
         return None
-    found = _SINGLE.match(source, at, at + _SPAN)
-    if found is None:
+    match = _SINGLE.match(source, at, at + _SPAN)
+    if match is None:
         return _wrapped(source, at, names)
-    if ";" in found[1]:
+    if ";" in match[1]:
         return None
-    body, end = found[1], found.end()
+    body, end = match[1], match.end()
     if unnamed := _POSITIONAL.fullmatch(body):
         return _unnamed(source, at, end, unnamed, names)
     if called := _CALL.fullmatch(body):
@@ -296,11 +300,11 @@ def _brace(source: str, at: int, names: Names, nodes: frozenset[str]) -> _Suspec
 
 def _wrapped(source: str, at: int, names: Names) -> _Suspect | None:
     """Match the braces around a field that is on a line of its own."""
-    found = _WRAPPED.match(source, at)
-    path = None if found is None else scan_path(found[1])
-    if found is None or path is None or not _knows(path.tree(), names) or is_code(source, at, found.end()):
+    match = _WRAPPED.match(source, at)
+    path = None if match is None else scan_path(match[1])
+    if match is None or path is None or not _knows(path.tree(), names) or is_code(source, at, match.end()):
         return None
-    return _Suspect(at, found.end(), f"{{{found[1]}}}")
+    return _Suspect(at, match.end(), f"{{{match[1]}}}")
 
 
 def _named_in_single(source: str, at: int, end: int, body: str, names: Names, nodes: frozenset[str]) -> _Suspect | None:
@@ -323,23 +327,23 @@ def _named_in_single(source: str, at: int, end: int, body: str, names: Names, no
         tree = parse_expression(stripped)
     except ExpressionError:
         return None
-    if any(_is_data(one, names, nodes) for one in heads_of(tree)):
-        calls = all(is_function(one.name) for one in inside(tree) if isinstance(one, FunctionCall))
+    if any(_is_data(head, names, nodes) for head in heads_of(tree)):
+        calls = all(is_function(tree_node.name) for tree_node in inside(tree) if isinstance(tree_node, FunctionCall))
         return _Suspect(at, end, f"{{{{ {stripped} }}}}" if calls else "")
     return None
 
 
-def _unnamed(source: str, at: int, end: int, found: re.Match[str], names: Names) -> _Suspect | None:
+def _unnamed(source: str, at: int, end: int, match: re.Match[str], names: Names) -> _Suspect | None:
     """Match a placeholder without a name. Empty objects, code, TeX (`x^{2}`) and patterns (`[a-z]{3}`) are text."""
     before = source[max(0, at - _SPAN) : at]
     is_inside = before.count("{") + before.count("[") > before.count("}") + before.count("]")
     if is_inside or source[end : end + 1] == "`" or re.search(r"[\w\\}\])^$]\Z", before):
         return None
-    if not found[0] and (_EMPTY_OBJECT.search(before) or source.strip() == "{}"):
+    if not match[0] and (_EMPTY_OBJECT.search(before) or source.strip() == "{}"):
         return None
     if len(names.declared) != 1:
         return _Suspect(at, end, "")
-    rounded = _ROUND.fullmatch(found[1] or "")
+    rounded = _ROUND.fullmatch(match[1] or "")
     (name,) = names.declared
     return _Suspect(at, end, f"{{{name} | round({rounded[1]})}}" if rounded else f"{{{name}}}")
 
@@ -358,11 +362,11 @@ def _called(source: str, at: int, end: int, name: str, names: Names) -> _Suspect
 def _without_strays(body: str, names: Names) -> str:
     """Return the placeholder for the field between stray characters
     (`x|`); empty without pipes or without such a field."""
-    found = _STRAY.fullmatch(body)
-    if found is None or body.strip() == found[1]:
+    match = _STRAY.fullmatch(body)
+    if match is None or body.strip() == match[1]:
         return ""
-    path = scan_path(found[1])
-    return f"{{{found[1]}}}" if path is not None and _knows(path.tree(), names) else ""
+    path = scan_path(match[1])
+    return f"{{{match[1]}}}" if path is not None and _knows(path.tree(), names) else ""
 
 
 def _named(words: str, names: Names, before: str, after: str) -> str:
@@ -377,19 +381,19 @@ def _letters(name: str) -> str:
     return re.sub(r"[\W_]", "", name).casefold()
 
 
-def _formatted(at: int, end: int, found: re.Match[str], names: Names) -> _Suspect | None:
+def _formatted(at: int, end: int, match: re.Match[str], names: Names) -> _Suspect | None:
     """Match `{x:.2f}` and `{x!r}` of Python, where x is a name of the workflow."""
-    path = scan_path(found[1])
+    path = scan_path(match[1])
     if path is None or not _knows(path.tree(), names):
         return None
-    rounded = _ROUND.fullmatch(found[3] or "")
+    rounded = _ROUND.fullmatch(match[3] or "")
     if rounded:
-        return _Suspect(at, end, f"{{{found[1]} | round({rounded[1]})}}")
-    return _Suspect(at, end, f"{{{found[1]}}}" if found[2] or not found[3] else "")
+        return _Suspect(at, end, f"{{{match[1]} | round({rounded[1]})}}")
+    return _Suspect(at, end, f"{{{match[1]}}}" if match[2] or not match[3] else "")
 
 
 def _knows(tree: Tree, names: Names) -> bool:
-    return any(_is_data(one, names, frozenset()) for one in heads_of(tree))
+    return any(_is_data(head, names, frozenset()) for head in heads_of(tree))
 
 
 def _is_data(path: tuple[str, ...], names: Names, nodes: frozenset[str]) -> bool:
@@ -420,8 +424,8 @@ def _texts_of(tree: Tree) -> Iterator[str]:
 
 
 def _placeholder_in(text: str, names: Names) -> bool:
-    for found in re.finditer(r"\{\{?\s*", text):
-        path = scan_path(text, found.end())
+    for match in re.finditer(r"\{\{?\s*", text):
+        path = scan_path(text, match.end())
         if path is not None and text[path.end :].lstrip().startswith("}") and _knows(path.tree(), names):
             return True
     return False

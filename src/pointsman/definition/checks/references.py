@@ -10,11 +10,12 @@ from pointsman.definition.checks.subject import Subject, listed
 from pointsman.definition.graph.links import agents_at
 from pointsman.definition.model.agents import AgentConfig
 from pointsman.definition.model.control import DecisionConfig
-from pointsman.definition.model.nodes import CONFIG_OF, TYPE_ALIASES, Never, OnError
+from pointsman.definition.model.nodes import CONFIG_OF, TYPE_ALIASES, Never, OnError, queue_of
 from pointsman.definition.model.work import UnboundConfig
 from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.definition.problems import Problem, Repair, error, pointer_to, question, remove_at, rename_fix, warning
 from pointsman.definition.text_locations import TextLocation
+from pointsman.errors import FORMER_CODES
 from pointsman.values import END
 
 REMOVED_MAX: Final = 20
@@ -114,21 +115,21 @@ _EDGE_ENDS: Final = frozenset({"source", "target"})
 def _dangling_names(subject: Subject) -> Iterator[Problem]:
     """Report unknown node names outside of edges: `entry`, `onLimit`, `branches`, `of`, `body`, `compensate` …"""
     node_index = subject.graph.index
-    for site in subject.sites:
+    for location in subject.text_locations:
         if (
-            site.kind != "node"
-            or site.text in node_index
-            or (site.parts[0] == "edges" and site.parts[-1] in _EDGE_ENDS)
+            location.kind != "node"
+            or location.text in node_index
+            or (location.parts[0] == "edges" and location.parts[-1] in _EDGE_ENDS)
         ):
             continue
-        near = subject.nearest(site.text, node_index)
+        near = subject.nearest(location.text, node_index)
+        key = location.parts[-1] if isinstance(location.parts[-1], str) else location.parts[-2]
         yield error(
             "unknown-node",
-            site.pointer,
-            f"{site.parts[-1] if isinstance(site.parts[-1], str) else site.parts[-2]!s} names node {site.text!r}, "
-            "which does not exist",
+            location.pointer,
+            f"{key!s} names node {location.text!r}, which does not exist",
             hint=question(near, "Name a node of this workflow."),
-            fix=rename_fix(site.pointer, near),
+            fix=rename_fix(location.pointer, near),
         )
 
 
@@ -137,40 +138,62 @@ def _unknown_things(subject: Subject) -> Iterator[Problem]:
     own = subject.workflow.agents
     agents = None if installation.agents is None else {*installation.agents, *(own or {})}
     workflows = None if installation.workflows is None else {*installation.workflows, str(subject.workflow.id)}
-    for site in subject.sites:
-        match site.kind:
+    for location in subject.text_locations:
+        match location.kind:
             case "agent":
-                if _is_unknown(site, site.text, agents):
-                    found = error("unknown-agent", site.pointer, f"there is no agent {site.text!r}")
-                    yield _unknown(found, site, subject.nearest(site.text, agents or ()))
-                elif agents is None and own and site.text not in own and (near := subject.nearest(site.text, own)):
+                if _is_unknown(location, location.text, agents):
+                    problem = error("unknown-agent", location.pointer, f"there is no agent {location.text!r}")
+                    yield _unknown(problem, location, subject.nearest(location.text, agents or ()))
+                elif (
+                    agents is None
+                    and own
+                    and location.text not in own
+                    and (near := subject.nearest(location.text, own))
+                ):
                     # The agent may be registered with the installation, but the name looks like one defined here.
-                    found = warning(
-                        "unknown-agent", site.pointer, f"this workflow does not define the agent {site.text!r}"
+                    problem = warning(
+                        "unknown-agent", location.pointer, f"this workflow does not define the agent {location.text!r}"
                     )
-                    yield _unknown(found, site, near)
-            case "tool" if _is_unknown(site, site.text, installation.tools):
-                found = error("unknown-tool", site.pointer, f"there is no tool {site.text!r}")
-                yield _unknown(found, site, subject.nearest(site.text, installation.tools or ()))
-            case "tool" if (facts := (installation.tools or {}).get(site.text)) is not None:
+                    yield _unknown(problem, location, near)
+            case "tool" if _is_unknown(location, location.text, installation.tools):
+                yield _unknown_tool(subject, location, subject.nearest(location.text, installation.tools or ()))
+            case "tool" if (facts := (installation.tools or {}).get(location.text)) is not None:
                 if facts.off:
-                    off = error("tool-off", site.pointer, f"the tool {site.text!r} is disabled", hint=facts.off)
-                    yield replace(off, severity="note") if _takes_failure(subject, site, off.code) else off
+                    off = error(
+                        "tool-disabled", location.pointer, f"the tool {location.text!r} is disabled", hint=facts.off
+                    )
+                    yield replace(off, severity="note") if _takes_failure(subject, location, off.code) else off
                 elif facts.silent:
-                    yield warning("mcp-unreachable", site.pointer, facts.silent, hint=facts.hint)
-            case "model" if _is_unknown(site, site.text, installation.models):
-                found = error("unknown-model", site.pointer, f"there is no model {site.text!r}")
-                yield _unknown(found, site, subject.nearest(site.text, installation.models or ()))
-            case "workflow" if _is_unknown(site, site.text.partition("@")[0], workflows):
-                found = error("unknown-workflow", site.pointer, f"there is no workflow {site.text!r}")
-                yield _unknown(found, site, subject.nearest(site.text, workflows or ()))
+                    yield warning("mcp-unreachable", location.pointer, facts.silent, hint=facts.hint)
+            case "model" if _is_unknown(location, location.text, installation.models):
+                problem = error("unknown-model", location.pointer, f"there is no model {location.text!r}")
+                yield _unknown(problem, location, subject.nearest(location.text, installation.models or ()))
+            case "workflow" if _is_unknown(location, location.text.partition("@")[0], workflows):
+                problem = error("unknown-workflow", location.pointer, f"there is no workflow {location.text!r}")
+                yield _unknown(problem, location, subject.nearest(location.text, workflows or ()))
             case _:
                 pass
 
 
-def _takes_failure(subject: Subject, site: TextLocation, code: str) -> bool:
+def _unknown_tool(subject: Subject, location: TextLocation, near: str | None) -> Problem:
+    """Return the problem of an unknown tool. A placed node needs its tools in the workers of its queue only."""
+    queue = ""
+    match location.parts:
+        case ("nodes", int(position), *_):
+            queue = queue_of(subject.nodes[position].placement)
+        case _:
+            pass
+    if queue and near is None:
+        message = f"there is no tool {location.text!r} here: a worker of the queue {queue!r} must have it"
+        return warning(
+            "unknown-tool", location.pointer, message, hint=f"Start it with pointsman worker --queue {queue}."
+        )
+    return _unknown(error("unknown-tool", location.pointer, f"there is no tool {location.text!r}"), location, near)
+
+
+def _takes_failure(subject: Subject, location: TextLocation, code: str) -> bool:
     """Return whether the author routes or handles a failure of the location's node with this error code."""
-    match site.parts:
+    match location.parts:
         case ("nodes", int(position), "config", "tool"):
             node = subject.nodes[position]
         case _:
@@ -178,13 +201,19 @@ def _takes_failure(subject: Subject, site: TextLocation, code: str) -> bool:
     if node.execution is not None and node.execution.error_handler == "continue":
         return True
     edges = subject.workflow.edges
-    conditions = (edges[way].condition for way in subject.graph.out[position] if way < len(edges))
-    return any(isinstance(one, OnError) and (one.codes is None or code in one.codes) for one in conditions)
+    conditions = (
+        edges[edge_number].condition for edge_number in subject.graph.out[position] if edge_number < len(edges)
+    )
+    names = {code, FORMER_CODES.get(code)}
+    return any(
+        isinstance(condition, OnError) and (condition.codes is None or names & {*condition.codes})
+        for condition in conditions
+    )
 
 
-def _is_unknown(site: TextLocation, name: str, names: Collection[str] | None) -> bool:
+def _is_unknown(location: TextLocation, name: str, names: Collection[str] | None) -> bool:
     # A text with `{` is filled in when the step runs, and `${NAME}` when the document is loaded.
-    return names is not None and name not in names and "{" not in site.text
+    return names is not None and name not in names and "{" not in location.text
 
 
 _ADD: Final = {
@@ -196,9 +225,9 @@ _ADD: Final = {
 }
 
 
-def _unknown(problem: Problem, site: TextLocation, near: str | None) -> Problem:
+def _unknown(problem: Problem, location: TextLocation, near: str | None) -> Problem:
     hint = question(near, _ADD[problem.code])
-    return replace(problem, hint=hint, fix=rename_fix(site.pointer, near))
+    return replace(problem, hint=hint, fix=rename_fix(location.pointer, near))
 
 
 _INSTEAD: Final = {
@@ -250,10 +279,10 @@ def check_agents(subject: Subject) -> Iterator[Problem]:
 
 
 def _reserved(subject: Subject) -> Iterator[Problem]:
-    for site in subject.sites:
-        if site.kind == "tool" and site.text in INJECTED:
-            message = f"a tool cannot be called {site.text!r}: the engine gives agents one of that name"
-            yield error("reserved-tool-name", site.pointer, message, hint="Rename the tool.")
+    for location in subject.text_locations:
+        if location.kind == "tool" and location.text in INJECTED:
+            message = f"a tool cannot be called {location.text!r}: the engine gives agents one of that name"
+            yield error("reserved-tool-name", location.pointer, message, hint="Rename the tool.")
 
 
 def _handoffs(subject: Subject) -> Iterator[Problem]:
@@ -305,7 +334,7 @@ def _without_prompt(subject: Subject, position: int, config: AgentConfig) -> Ite
     if prompt is not None:
         empty = not any(text.strip() for text in prompt.languages().values())
     else:
-        has_message = subject.nodes[position].inputs or any(one.messages or one.input_files for one in agents)
+        has_message = subject.nodes[position].inputs or any(agent.messages or agent.input_files for agent in agents)
         talks = subject.conversational or workflow.dialect in ("rows", "graph")
         empty = not (has_message or talks or subject.takes_input)
     if empty:
@@ -324,8 +353,8 @@ def _decision(subject: Subject, position: int, config: DecisionConfig) -> Iterat
             message = f"{subject.node(position)} asks a model to choose, but it has no choices"
             hint = "List `choices`, or give its edges labels."
             yield warning("no-choices", subject.at_node(position), message, hint=hint)
-    ways = [way for way in (config.expression, config.cases, config.llm_prompt) if way]
-    if len(ways) > 1:
+    sources = [source for source in (config.expression, config.cases, config.llm_prompt) if source]
+    if len(sources) > 1:
         message = f"{subject.node(position)} decides in more than one way"
         hint = "Keep one of `expression`, `cases` and `llmPrompt`."
         yield error("several-deciders", subject.at_node(position, "config"), message, hint=hint)

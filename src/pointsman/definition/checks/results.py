@@ -50,8 +50,8 @@ class Described(NamedTuple):
 def check_results(subject: Subject, formulas: Formulas) -> Iterator[Problem]:
     values = _Values(subject, formulas)
     for reading in formulas.readings:
-        if (found := values.of(reading)) is not None:
-            yield from _unknown_fields(subject, reading, *found)
+        if (described := values.of(reading)) is not None:
+            yield from _unknown_fields(subject, reading, *described)
 
 
 class _Values:
@@ -90,36 +90,36 @@ class _Values:
     def results(self) -> Mapping[str, Described]:
         """Results by the id of the node."""
         agents = {name: agent.output_schema for name, agent in (self.subject.workflow.agents or {}).items()}
-        found: dict[str, Described] = {}
+        results: dict[str, Described] = {}
         for node in self.subject.nodes:
             schema = _schema_of(node, agents)
             if schema is not None:
-                found[node.id] = Described(schema, schema, closed=True, extra=OF_EVERY_NODE)
-        return found
+                results[node.id] = Described(schema, schema, closed=True, extra=OF_EVERY_NODE)
+        return results
 
     @cached_property
     def fields(self) -> Mapping[str, Described]:
         """Fields by name: declared ones, answers of gates, and fields that exactly one node writes."""
-        workflow, found = self.subject.workflow, dict[str, Described]()
+        workflow, fields = self.subject.workflow, dict[str, Described]()
         schema = workflow.input_schema or {}
         properties = schema.get("properties")
         for name, part in (properties if isinstance(properties, dict) else {}).items():
             if isinstance(part, dict):
-                found[name] = Described(part, schema)
-        written = Counter(str(one.keys[0]) for one in self.formulas.writings)
-        for name in [name for name in found if written[name]]:
-            del found[name]
+                fields[name] = Described(part, schema)
+        written = Counter(str(writing.keys[0]) for writing in self.formulas.writings)
+        for name in [name for name in fields if written[name]]:
+            del fields[name]
         for pattern, about in (workflow.state or {}).items():
             written[pattern.partition(".")[0]] += 1
             if about.schema_ is not None and "." not in pattern and "*" not in pattern:
-                found[pattern] = Described(about.schema_, about.schema_)
+                fields[pattern] = Described(about.schema_, about.schema_)
         gates = [node.id for node in self.subject.nodes if isinstance(node.config, HumanConfig)]
         answers = {
             f"humanResponse_{gate.replace('-', '_')}": self.results[gate] for gate in gates if gate in self.results
         }
-        found |= {name: one for name, one in answers.items() if not written[name]}
-        found |= {name: one for name, one in self._written() if written[name] == 1 and name not in found}
-        return found
+        fields |= {name: answer for name, answer in answers.items() if not written[name]}
+        fields |= {name: one for name, one in self._written() if written[name] == 1 and name not in fields}
+        return fields
 
     def _written(self) -> Iterator[tuple[str, Described]]:
         for node in self.subject.nodes:

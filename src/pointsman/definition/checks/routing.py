@@ -15,8 +15,8 @@ from pointsman.definition.model.agents import AgentConfig
 from pointsman.definition.model.control import DecisionConfig, HumanConfig, ParallelConfig
 from pointsman.definition.model.nodes import Edge, Equals, OnLabel, When
 from pointsman.definition.problems import Problem, error, question, remove_at, rename_fix, warning
+from pointsman.expressions.compiler import compile_expression
 from pointsman.expressions.failures import ExpressionError
-from pointsman.expressions.formula import compile_expression
 from pointsman.expressions.syntax_tree import COMPARE, Chain, Literal, Prefix
 from pointsman.values import END
 
@@ -30,45 +30,46 @@ VERDICTS: Final = ("pass", "retry", "fail")
 
 def check_routing(subject: Subject) -> Iterator[Problem]:
     for position in range(len(subject.nodes)):
-        ways = [way for way in subject.graph.out[position] if way < len(subject.workflow.edges)]
-        yield from _same_label(subject, position, ways)
-        yield from _same_edge(subject, ways)
-        yield from _never_taken(subject, position, ways)
+        edge_numbers = [
+            edge_number for edge_number in subject.graph.out[position] if edge_number < len(subject.workflow.edges)
+        ]
+        yield from _same_label(subject, position, edge_numbers)
+        yield from _same_edge(subject, edge_numbers)
+        yield from _never_taken(subject, position, edge_numbers)
         emitted = _emitted(subject, position)
-        yield from _never_emitted(subject, position, ways, emitted)
-        yield from _without_edge(subject, position, ways, emitted)
+        yield from _never_emitted(subject, position, edge_numbers, emitted)
+        yield from _without_edge(subject, position, edge_numbers, emitted)
 
 
-def _same_label(subject: Subject, position: int, ways: list[int]) -> Iterator[Problem]:
+def _same_label(subject: Subject, position: int, edge_numbers: list[int]) -> Iterator[Problem]:
     routing, first_edges = subject.routings[position], dict[str, int]()
-    for way in ways:
-        label = label_of(subject.workflow.edges[way], routing)
-        if label is None or (first := first_edges.setdefault(label, way)) == way:
+    for edge_number in edge_numbers:
+        label = label_of(subject.workflow.edges[edge_number], routing)
+        if label is None or (first := first_edges.setdefault(label, edge_number)) == edge_number:
             continue
-        message = (
-            f"{subject.edge(way)} and {subject.edge(first)} both leave {subject.node(position)} by the label {label!r}"
-        )
-        yield error("ambiguous-edge", subject.at_edge(way), message, hint="Give one of them another label.")
+        both = f"{subject.edge(edge_number)} and {subject.edge(first)}"
+        message = f"{both} both leave {subject.node(position)} by the label {label!r}"
+        yield error("ambiguous-edge", subject.at_edge(edge_number), message, hint="Give one of them another label.")
 
 
-def _same_edge(subject: Subject, ways: list[int]) -> Iterator[Problem]:
+def _same_edge(subject: Subject, edge_numbers: list[int]) -> Iterator[Problem]:
     first_edges: dict[tuple[object, ...], int] = {}
-    for way in ways:
-        edge = subject.workflow.edges[way]
+    for edge_number in edge_numbers:
+        edge = subject.workflow.edges[edge_number]
         if isinstance(edge.condition, OnLabel) or edge.label is not None:
             continue
         condition = None if edge.condition is None else repr(edge.condition)
-        equal = first_edges.setdefault((edge.target, edge.mark, condition), way)
-        if equal != way:
-            message = f"{subject.edge(way)} duplicates {subject.edge(equal)}"
-            fix = remove_at(subject.at_edge(way))
-            yield warning("duplicate-edge", subject.at_edge(way), message, hint="Remove one of them.", fix=fix)
+        equal = first_edges.setdefault((edge.target, edge.mark, condition), edge_number)
+        if equal != edge_number:
+            message = f"{subject.edge(edge_number)} duplicates {subject.edge(equal)}"
+            fix = remove_at(subject.at_edge(edge_number))
+            yield warning("duplicate-edge", subject.at_edge(edge_number), message, hint="Remove one of them.", fix=fix)
 
 
-def _never_taken(subject: Subject, position: int, ways: list[int]) -> Iterator[Problem]:
+def _never_taken(subject: Subject, position: int, edge_numbers: list[int]) -> Iterator[Problem]:
     """Report edges after an edge without a condition (routing `first`), and several plain edges (routing `label`)."""
     node, routing = subject.nodes[position], subject.routings[position]
-    plain = [way for way in ways if subject.graph.edges[way].kind == "plain"]
+    plain = [edge_number for edge_number in edge_numbers if subject.graph.edges[edge_number].kind == "plain"]
     if routing == "label" and len(plain) > 1:
         message = (
             f"{subject.node(position)} has {len(plain)} outgoing edges without a label, and nothing decides which one "
@@ -77,11 +78,13 @@ def _never_taken(subject: Subject, position: int, ways: list[int]) -> Iterator[P
         hint = "Give each edge a label, or set `routing: all` to follow all of them in parallel."
         yield error("several-plain-edges", subject.at_edge(plain[1]), message, hint=hint)
     if routing == "first" and plain and subject.workflow.dialect != "steps":  # the importer of that dialect reports it
-        for way in ways:
-            if way > plain[0] and subject.graph.edges[way].kind not in ("error", "plain"):
-                message = f"{subject.edge(way)} is never taken: {subject.edge(plain[0])} before it has no condition"
+        for edge_number in edge_numbers:
+            if edge_number > plain[0] and subject.graph.edges[edge_number].kind not in ("error", "plain"):
+                message = (
+                    f"{subject.edge(edge_number)} is never taken: {subject.edge(plain[0])} before it has no condition"
+                )
                 hint = "Move the edge without a condition to the end."
-                yield warning("edge-never-taken", subject.at_edge(way), message, hint=hint)
+                yield warning("edge-never-taken", subject.at_edge(edge_number), message, hint=hint)
         if len(plain) > 1:
             message = f"{subject.edge(plain[1])} is never taken: {subject.edge(plain[0])} before it has no condition"
             both = "Set `routing: all` to take both." if not node.routing else ""
@@ -89,8 +92,8 @@ def _never_taken(subject: Subject, position: int, ways: list[int]) -> Iterator[P
             yield warning("edge-never-taken", subject.at_edge(plain[1]), message, hint=hint.strip())
 
 
-def _edge_ids(subject: Subject, ways: list[int]) -> str:
-    return listed(subject.graph.edges[way].id for way in ways)
+def _edge_ids(subject: Subject, edge_numbers: list[int]) -> str:
+    return listed(subject.graph.edges[edge_number].id for edge_number in edge_numbers)
 
 
 def _emitted(subject: Subject, position: int) -> frozenset[str] | None:
@@ -149,26 +152,26 @@ def _next_of(subject: Subject, config: AgentConfig) -> frozenset[str] | None:
 
 def _tools_before(subject: Subject, position: int) -> frozenset[str] | None:
     """Return the tools of the agents that lead to a tool executor; None if one of them is not known here."""
-    found: set[str] = set()
+    names: set[str] = set()
     for source in subject.graph.links.sources(position):
         config = subject.nodes[source].config
         tools = subject.tools_of(config) if isinstance(config, AgentConfig) else None
         if tools is None:
             return None
-        found |= tools
-    return frozenset(found)
+        names |= tools
+    return frozenset(names)
 
 
 def _never_emitted(
-    subject: Subject, position: int, ways: list[int], emitted: frozenset[str] | None
+    subject: Subject, position: int, edge_numbers: list[int], emitted: frozenset[str] | None
 ) -> Iterator[Problem]:
     if emitted is None:
         return
     node, routing = subject.nodes[position], subject.routings[position]
     can, spelled = "", frozenset[str]()
-    for way in ways:
-        edge = subject.workflow.edges[way]
-        label, at = _awaited(subject, edge, way, routing)
+    for edge_number in edge_numbers:
+        edge = subject.workflow.edges[edge_number]
+        label, at = _awaited(subject, edge, edge_number, routing)
         if label is None or label in emitted or (label == END and node.type == "agent"):
             continue
         if not can:
@@ -177,43 +180,48 @@ def _never_emitted(
             spelled = frozenset(word.lower() for word in emitted)
         if label.lower() in spelled:
             continue  # matched ignoring case, with a warning event
-        message = f"{subject.edge(way)} waits for {label!r}, but {subject.node(position)} does not emit it: {can}"
+        message = (
+            f"{subject.edge(edge_number)} waits for {label!r}, but {subject.node(position)} does not emit it: {can}"
+        )
         near = subject.nearest(label, emitted)
         hint = question(near, "Use a label it emits, or add this one to it.")
         yield warning("label-never-emitted", at, message, hint=hint, fix=rename_fix(at, near))
 
 
-def _awaited(subject: Subject, edge: Edge, way: int, routing: str) -> tuple[str | None, str]:
+def _awaited(subject: Subject, edge: Edge, edge_number: int, routing: str) -> tuple[str | None, str]:
     """Return the label that an edge waits for, and the pointer to it."""
     label = label_of(edge, "label" if routing == "label" else "all")
     if label is not None:
         parts = ("condition", "label") if isinstance(edge.condition, OnLabel) else ("label",)
-        return label, subject.at_edge(way, *parts)
+        return label, subject.at_edge(edge_number, *parts)
     match edge.condition:
         case Equals(field=field, value=value) if field.split(".")[-1] in ("branch", "action"):
             own = field in ("result.branch", "$.result.branch", f"nodes.{edge.source}.branch")
             if own or field == f"nodes.{edge.source}.action":
                 text = value if isinstance(value, str) else str(value).lower() if isinstance(value, bool) else None
-                return text, subject.at_edge(way, "condition", "value")
+                return text, subject.at_edge(edge_number, "condition", "value")
             return None, ""
         case _:
             return None, ""
 
 
 def _without_edge(
-    subject: Subject, position: int, ways: list[int], emitted: frozenset[str] | None
+    subject: Subject, position: int, edge_numbers: list[int], emitted: frozenset[str] | None
 ) -> Iterator[Problem]:
     """Report emitted labels without an edge, if all other edges have labels."""
     node = subject.nodes[position]
-    if node.type == "decision" and not ways and subject.reached(position):
+    if node.type == "decision" and not edge_numbers and subject.reached(position):
         message = f"{subject.node(position)} decides, but has no outgoing edge"
         yield warning("decision-without-edges", subject.at_node(position), message, hint="Add an edge per branch.")
-    if node.type not in ("decision", "human") or not ways or not emitted:
+    if node.type not in ("decision", "human") or not edge_numbers or not emitted:
         return
     awaited: Mapping[int, str | None] = {
-        way: _awaited(subject, subject.workflow.edges[way], way, subject.routings[position])[0] for way in ways
+        edge_number: _awaited(subject, subject.workflow.edges[edge_number], edge_number, subject.routings[position])[0]
+        for edge_number in edge_numbers
     }
-    if any(label is None and subject.graph.edges[way].kind != "error" for way, label in awaited.items()):
+    if any(
+        label is None and subject.graph.edges[edge_number].kind != "error" for edge_number, label in awaited.items()
+    ):
         return
     followed = {label.lower() for label in awaited.values() if label is not None}
     silent = sorted(label for label in emitted if label.lower() not in followed)
@@ -245,15 +253,15 @@ def always_taken(subject: Subject, edge: EdgeRef) -> bool:
         return False
     if edge.source in graph.loops:
         return edge.number in subject.exits[edge.source]
-    ways = subject.ways[edge.source]
+    edges = subject.edges_from[edge.source]
     match subject.routings[edge.source]:
         case "all":
             return True
         case "first":
-            return ways[0].number == edge.number
+            return edges[0].number == edge.number
         case "label":
             talks = node.type == "agent" and subject.conversational
-            return len(ways) == 1 and not talks and node.type != "human"
+            return len(edges) == 1 and not talks and node.type != "human"
 
 
 def taken_together(subject: Subject, one: int, other: int) -> bool:
@@ -344,14 +352,14 @@ def _literal(text: str) -> tuple[str, str | float] | None:
 def may_end(subject: Subject, node: int) -> bool:
     """Return whether a branch may end here: at an end, by an edge to END, or because no edge must be taken."""
     graph, one = subject.graph, subject.nodes[node]
-    ways = subject.ways[node]
-    if one.type == "end" or any(edge.target in (TO_END, DANGLING) for edge in ways):
+    edges = subject.edges_from[node]
+    if one.type == "end" or any(edge.target in (TO_END, DANGLING) for edge in edges):
         return True
     if node in graph.loops:
-        ways = tuple(edge for edge in ways if edge.number in subject.exits[node])
-    certain = any(edge.kind in ("plain", "default") for edge in ways)
+        edges = tuple(edge for edge in edges if edge.number in subject.exits[node])
+    certain = any(edge.kind in ("plain", "default") for edge in edges)
     match subject.routings[node]:
-        case _ if not ways:
+        case _ if not edges:
             return True
         case "all":
             return not certain

@@ -29,7 +29,7 @@ def check_joining(subject: Subject, formulas: Formulas) -> Iterator[Problem]:
         except ExpressionError:
             continue  # reported with all other paths
         keys = tuple(None if isinstance(key, ItemKey) else key for key in segments)
-        writers = frozenset(one.node for one in formulas.writings if overlap(one.keys, keys))
+        writers = frozenset(writing.node for writing in formulas.writings if overlap(writing.keys, keys))
         if writers and order.may_precede(writers, position, own=False):
             continue
         at = subject.at_node(position, "config", "mergeKey")
@@ -105,8 +105,8 @@ def _body_ambiguous(subject: Subject, finding: ScopeFinding) -> Problem:
         return error("loop-body-ambiguous", subject.at_edge(finding.edges[0]), message, hint=hint)
     message = f"{subject.node(node)} has no body: none of its edges returns to it"
     hint = "Connect the last step of the round to the loop."
-    ways = [way for way in subject.graph.out[node] if way < len(subject.workflow.edges)]
-    last = _last_of_chain(subject, node, ways[0]) if len(ways) > 1 else None
+    edge_numbers = [edge_number for edge_number in subject.graph.out[node] if edge_number < len(subject.workflow.edges)]
+    last = _last_of_chain(subject, node, edge_numbers[0]) if len(edge_numbers) > 1 else None
     back: JsonObject | None = (
         None if last is None else {"source": subject.graph.ids[last], "target": subject.nodes[node].id}
     )
@@ -114,15 +114,15 @@ def _body_ambiguous(subject: Subject, finding: ScopeFinding) -> Problem:
     return error("loop-body-ambiguous", subject.at_node(node), message, hint=hint, fix=fix)
 
 
-def _last_of_chain(subject: Subject, loop: int, way: int) -> int | None:
+def _last_of_chain(subject: Subject, loop: int, edge_number: int) -> int | None:
     """Return the node where a plain chain after this edge stops without an end: there the edge back is missing."""
-    node, seen = subject.graph.edges[way].target, {loop}
+    node, seen = subject.graph.edges[edge_number].target, {loop}
     while node >= 0 and node not in seen:
         seen.add(node)
-        ways = subject.graph.out[node]
-        if not ways:
+        edge_numbers = subject.graph.out[node]
+        if not edge_numbers:
             return None if subject.nodes[node].type == "end" else node
-        if len(ways) > 1:
+        if len(edge_numbers) > 1:
             return None
         node = next(iter(subject.graph.links.targets(node)), -1)
     return None

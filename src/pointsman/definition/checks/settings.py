@@ -15,7 +15,7 @@ from pointsman.definition.model.control import (
     ToolExecutorConfig,
     WaitConfig,
 )
-from pointsman.definition.model.nodes import Node
+from pointsman.definition.model.nodes import Node, queue_of
 from pointsman.definition.model.policies import Approval, Approvers, Config
 from pointsman.definition.model.work import MemoryConfig, TemplateRenderConfig, ToolConfig
 from pointsman.definition.model.workflow import Trigger
@@ -98,6 +98,28 @@ def check_approvers(subject: Subject) -> Iterator[Problem]:
             yield error("approval-unsupported", subject.at_node(position, "requiresApproval"), message, hint=hint)
 
 
+def check_placements(subject: Subject) -> Iterator[Problem]:
+    """Check where nodes are to be performed. A queue without workers is no problem of the document."""
+    for position, node in enumerate(subject.nodes):
+        if node.placement is None:
+            continue
+        at = subject.at_node(position, "placement")
+        if not queue_of(node.placement):
+            message = f"{subject.node(position)} has the placement {node.placement!r}, which names no queue"
+            hint = "Write worker:NAME, such as worker:gpu: lower-case letters, digits, `.`, `_` and `-`."
+            yield error("placement-invalid", at, message, hint=hint)
+        elif not _is_performed(node):
+            message = f"{subject.node(position)} does no work of its own, so that its placement has no effect"
+            hint = "Give the placement to the nodes that do the work: agents, tools, code, HTTP calls."
+            yield error("placement-unsupported", at, message, hint=hint, fix=remove_at(at))
+
+
+def _is_performed(node: Node) -> bool:
+    """Return whether an executor performs the node; sub-workflows place their own nodes."""
+    passes = isinstance(node.config, ControlConfig) and not isinstance(node.config, ToolExecutorConfig | DecisionConfig)
+    return not passes and node.type not in (*UNASKABLE, "workflow")
+
+
 def _terms(policy: HumanConfig | Approval, at: str, owner: str) -> Iterator[Problem]:
     if policy.approvers is not None:
         yield from _approvers(policy.approvers, f"{at}/approvers", owner)
@@ -120,7 +142,7 @@ def _approvers(approvers: Approvers, at: str, owner: str) -> Iterator[Problem]:
     users, groups = approvers.users, approvers.groups
     if (users is not None or groups is not None) and not users and not groups:
         message = f"{owner} has no possible approver: no user and no group may answer"
-        yield error("approvers-nobody", at, message, hint="Name a user or a group, or omit `approvers`.")
+        yield error("approvers-empty", at, message, hint="Name a user or a group, or omit `approvers`.")
     elif users and not groups:
         for key, needed in (("quorum", approvers.quorum), ("rejectQuorum", approvers.reject_quorum)):
             if needed is not None and needed > len(set(users)):
@@ -183,7 +205,7 @@ def _people(subject: Subject, config: Config) -> Iterator[Problem]:
             yield error("gate-without-people", subject.at_node(position), message, hint=hint)
     if subject.conversational and config.persistence == "none":
         message = "a conversation needs its earlier messages, but `persistence: none` stores none"
-        yield warning("session-not-kept", "/config/persistence", message, hint="Set `persistence: session`.")
+        yield warning("history-not-stored", "/config/persistence", message, hint="Set `persistence: session`.")
     if config.persistence == "none":
         yield from _ephemeral(subject)
     for position, node in enumerate(subject.nodes):
@@ -241,7 +263,7 @@ def _ephemeral(subject: Subject) -> Iterator[Problem]:
                     "stores nothing"
                 )
                 hint = "Set `persistence: long_term`, or remember in the scope of the execution."
-                yield warning("memory-not-kept", subject.at_node(position, "config", "scope"), message, hint=hint)
+                yield warning("memory-not-stored", subject.at_node(position, "config", "scope"), message, hint=hint)
             case _:
                 pass
 
@@ -298,14 +320,14 @@ def _durability(subject: Subject, config: Config) -> Iterator[Problem]:
     mode = subject.known.durability or config.durability
     if mode not in ("async", "exit") or tools is None:
         return
-    for site in subject.sites:
-        if site.kind == "tool" and site.text in tools and not tools[site.text].idempotent:
+    for location in subject.text_locations:
+        if location.kind == "tool" and location.text in tools and not tools[location.text].idempotent:
             message = (
-                f"tool {site.text!r} may be called again after a crash: "
+                f"tool {location.text!r} may be called again after a crash: "
                 f"`durability: {mode}` does not wait until a step is on disk"
             )
             hint = "Use `durability: step`, or a tool that can be called twice."
-            yield warning("not-idempotent", site.pointer, message, hint=hint)
+            yield warning("not-idempotent", location.pointer, message, hint=hint)
 
 
 def _reserved_fields(subject: Subject) -> Iterator[Problem]:
@@ -316,9 +338,9 @@ def _reserved_fields(subject: Subject) -> Iterator[Problem]:
     properties = (subject.input_schema or {}).get("properties")
     for name in properties if isinstance(properties, dict) else ():
         pointers.setdefault(name, "/input" if subject.workflow.input is not None else "/nodes")
-    for site in subject.sites:
-        if site.kind == "path" and site.writes:
-            pointers.setdefault(site.text.split(".")[0].split("[")[0], site.pointer)
+    for location in subject.text_locations:
+        if location.kind == "path" and location.writes:
+            pointers.setdefault(location.text.split(".")[0].split("[")[0], location.pointer)
     for name, pointer in pointers.items():
         if name in ROOTS and name not in ("state", "data"):
             message = f"a field is named {name!r}, which has another meaning in expressions"
@@ -331,11 +353,13 @@ def check_unheeded(subject: Subject) -> Iterator[Problem]:
         if node.progress is not None:
             message = f"{subject.node(position)} has a `progress` text, which is never sent"
             hint = "Put a node of the type `progress` before it."
-            yield warning("not-heeded", subject.at_node(position, "progress"), message, hint=hint)
+            yield warning("field-without-effect", subject.at_node(position, "progress"), message, hint=hint)
         if isinstance(node.config, TemplateRenderConfig) and node.config.artifact_name is not None:
             message = f"{subject.node(position)} has an `artifact`, but its text is only used as the result"
             hint = "Write the file with a tool node after it: `write_file`."
-            yield warning("not-heeded", subject.at_node(position, "config", "artifactName"), message, hint=hint)
+            yield warning(
+                "field-without-effect", subject.at_node(position, "config", "artifactName"), message, hint=hint
+            )
 
 
 AT_ONCE: Final = frozenset(
@@ -359,7 +383,7 @@ def check_effects(subject: Subject) -> Iterator[Problem]:
     if subject.imported:
         return  # importers report the settings they leave out
     for position, node in enumerate(subject.nodes):
-        by_model = any(subject.graph.edges[way].kind == "llm" for way in subject.graph.out[position])
+        by_model = any(subject.graph.edges[edge_number].kind == "llm" for edge_number in subject.graph.out[position])
         if by_model:
             continue  # routing asks a model, to which these settings apply
         for key in _without_effect(node):

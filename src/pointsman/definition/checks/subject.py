@@ -16,7 +16,7 @@ from pointsman.definition.model.nodes import Node, Routing
 from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.definition.naming_rules import is_imported, names_at_large
 from pointsman.definition.problems import Suggestions, pointer_to, renamed
-from pointsman.definition.text_locations import TextLocation, sites_of
+from pointsman.definition.text_locations import TextLocation, text_locations_of
 from pointsman.expressions.environment import Names
 from pointsman.values import JsonObject
 
@@ -61,7 +61,7 @@ class Installation:
     """Types that plug-ins provide."""
 
 
-NOTHING_ASKED: Final = Installation()
+UNKNOWN_INSTALLATION: Final = Installation()
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Subject:
 
     workflow: WorkflowDefinition
     graph: Graph
-    known: Installation = field(default=NOTHING_ASKED)
+    known: Installation = field(default=UNKNOWN_INSTALLATION)
 
     @cached_property
     def imported(self) -> bool:
@@ -94,8 +94,8 @@ class Subject:
         return any(schema and (schema.get("properties") or schema.get("type") != "object") for schema in schemas)
 
     @cached_property
-    def sites(self) -> tuple[TextLocation, ...]:
-        return tuple(sites_of(self.workflow))
+    def text_locations(self) -> tuple[TextLocation, ...]:
+        return tuple(text_locations_of(self.workflow))
 
     @cached_property
     def _suggestions(self) -> Suggestions:
@@ -116,10 +116,13 @@ class Subject:
         return names_at_large(self.workflow)
 
     @cached_property
-    def ways(self) -> tuple[tuple[EdgeRef, ...], ...]:
+    def edges_from(self) -> tuple[tuple[EdgeRef, ...], ...]:
         """For each node, the edges that control takes when the node is done: all except those for failures."""
         edges = self.graph.edges
-        return tuple(tuple(edges[way] for way in out if edges[way].kind != "error") for out in self.graph.out)
+        return tuple(
+            tuple(edges[edge_number] for edge_number in out if edges[edge_number].kind != "error")
+            for out in self.graph.out
+        )
 
     @cached_property
     def exits(self) -> Mapping[int, frozenset[int]]:
@@ -129,10 +132,10 @@ class Subject:
     @cached_property
     def labels_from(self) -> Mapping[str, frozenset[str | None]]:
         """Id of a node -> the labels that its edges in the document wait for."""
-        found: dict[str, set[str | None]] = {}
+        result: dict[str, set[str | None]] = {}
         for edge in self.workflow.edges:
-            found.setdefault(edge.source, set()).add(label_of(edge, "label"))
-        return {source: frozenset(labels) for source, labels in found.items()}
+            result.setdefault(edge.source, set()).add(label_of(edge, "label"))
+        return {source: frozenset(labels) for source, labels in result.items()}
 
     @property
     def nodes(self) -> tuple[Node, ...]:
@@ -175,12 +178,12 @@ class Subject:
     def server_tools(self, config: AgentConfig) -> list[str]:
         """Return those of its tools that a tool executor would run."""
         tools = self.tools_of(config) or frozenset[str]()
-        found = self._server_tools.get(tools)
-        if found is None:
+        names = self._server_tools.get(tools)
+        if names is None:
             facts = self.known.tools or {}
-            found = sorted(tool for tool in tools if tool not in facts or not facts[tool].client_side)
-            self._server_tools[tools] = found
-        return found
+            names = sorted(tool for tool in tools if tool not in facts or not facts[tool].client_side)
+            self._server_tools[tools] = names
+        return names
 
     @cached_property
     def _server_tools(self) -> dict[frozenset[str], list[str]]:
@@ -194,8 +197,8 @@ class Subject:
 
     def labels_after(self, node: int) -> list[str]:
         """Return the labels that a node's edges wait for, in document order."""
-        ways = (way for way in self.graph.out[node] if way < len(self.workflow.edges))
-        return [label for label in map(self.label, ways) if label is not None]
+        edge_numbers = (edge_number for edge_number in self.graph.out[node] if edge_number < len(self.workflow.edges))
+        return [label for label in map(self.label, edge_numbers) if label is not None]
 
     def listed(self, nodes: Iterable[int]) -> str:
         """Return ids in document order: `'a', 'b' and 3 more`.

@@ -210,7 +210,7 @@ def _regions(links: Links) -> list[RegionView]:
     """Nest the regions: larger ones first, so that each finds the innermost region that its members have in common."""
     inside = {**_parallel_bodies(links), **_loop_bodies(links)}
     innermost: dict[int, int] = {}
-    found: list[RegionView] = []
+    regions: list[RegionView] = []
     for opener in sorted(inside, key=lambda node: (-len(inside[node][1]), node)):
         kind, members = inside[opener]
         around = {innermost.get(member) for member in members}
@@ -220,7 +220,7 @@ def _regions(links: Links) -> list[RegionView]:
         if parent is not None and innermost.get(opener) != parent:
             continue
         innermost |= dict.fromkeys(members, opener)
-        found.append(
+        regions.append(
             {
                 "id": links.ids[opener],
                 "kind": kind,
@@ -228,7 +228,7 @@ def _regions(links: Links) -> list[RegionView]:
                 "parent": None if parent is None else links.ids[parent],
             }
         )
-    return found
+    return regions
 
 
 def _parallel_bodies(links: Links) -> Mapping[int, tuple[RegionKind, set[int]]]:
@@ -295,14 +295,14 @@ def concurrent(
     regions: list[Region] = []
     left = VISITS_MAX + VISITS_PER_NODE_MAX * max(len(graph.ids), len(graph.edges))
     after = _Postdominators(graph)
-    for node, ways in enumerate(graph.out):
+    for node, edge_numbers in enumerate(graph.out):
         if graph.scopes[node] is None or left < 0:
             continue
         if node in graph.forks:
             region = _branches(graph, node, always, repeated=repeated(node))
         else:
             pairs = 0
-            for pairs, (one, two) in enumerate(combinations(ways, 2), 1):
+            for pairs, (one, two) in enumerate(combinations(edge_numbers, 2), 1):
                 if together(one, two) or pairs > left:
                     break
             else:
@@ -320,20 +320,26 @@ def concurrent(
 def _branches(graph: Graph, opener: int, always: Callable[[int], bool], *, repeated: bool) -> Region:
     """Propagate the number of each branch edge; a node reached by two of them gets MANY. Linear."""
     closer = graph.join_of.get(opener, opener)
-    found: dict[int, int] = {}
-    waiting: list[tuple[int, int]] = [(graph.edges[way].target, way) for way in graph.forks[opener].starts]
+    result: dict[int, int] = {}
+    waiting: list[tuple[int, int]] = [
+        (graph.edges[edge_number].target, edge_number) for edge_number in graph.forks[opener].starts
+    ]
     while waiting:
         node, branch = waiting.pop()
         if node < 0 or node in (closer, opener) or opener not in (graph.scopes[node] or ()):
             continue
-        earlier = found.get(node)
+        earlier = result.get(node)
         if earlier in (branch, MANY):
             continue
-        found[node] = branch if earlier is None else MANY
-        waiting.extend((target, found[node]) for target in graph.links.targets(node))
-    sure = [graph.edges[way].target for way in graph.forks[opener].starts if graph.edges[way].kind == "plain"]
+        result[node] = branch if earlier is None else MANY
+        waiting.extend((target, result[node]) for target in graph.links.targets(node))
+    sure = [
+        graph.edges[edge_number].target
+        for edge_number in graph.forks[opener].starts
+        if graph.edges[edge_number].kind == "plain"
+    ]
     return Region(
-        opener, scoped=True, repeated=repeated, branch=found, certain=_certain(graph, sure, set(found), always)
+        opener, scoped=True, repeated=repeated, branch=result, certain=_certain(graph, sure, set(result), always)
     )
 
 
@@ -347,7 +353,7 @@ def _split_region(graph: Graph, split: int, end: int | None, always: Callable[[i
     before = [
         [],
         *(
-            [number.get(one, 0) for one in graph.links.sources(node) if one in number or one == split]
+            [number.get(source, 0) for source in graph.links.sources(node) if source in number or source == split]
             for node in inside
         ),
     ]
@@ -356,7 +362,7 @@ def _split_region(graph: Graph, split: int, end: int | None, always: Callable[[i
     for place in sorted(range(1, len(after)), key=lambda one: tree.first[one]):
         above = tree.immediate[place]
         classes[place] = place if above == 0 else classes[above]
-    sure = [graph.edges[way].target for way in graph.out[split] if always(way)]
+    sure = [graph.edges[edge_number].target for edge_number in graph.out[split] if always(edge_number)]
     return Region(
         split,
         scoped=False,
@@ -368,7 +374,11 @@ def _split_region(graph: Graph, split: int, end: int | None, always: Callable[[i
 
 def _certain(graph: Graph, starts: list[int], inside: set[int], always: Callable[[int], bool]) -> frozenset[int]:
     def onwards(node: int) -> Iterator[int]:
-        return (graph.edges[way].target for way in graph.out[node] if graph.edges[way].target in inside and always(way))
+        return (
+            graph.edges[edge_number].target
+            for edge_number in graph.out[node]
+            if graph.edges[edge_number].target in inside and always(edge_number)
+        )
 
     return frozenset(reach(onwards, (start for start in starts if start in inside)))
 

@@ -169,8 +169,18 @@ def link(workflow: WorkflowDefinition) -> Links:
         entry=entries[0] if entries else next(_runnable(nodes), None),
         entries=entries,
         handlers=_handlers(workflow, index),
-        after=tuple([tuple([to for way in ways if (to := edges[way].target) >= 0]) for ways in out]),
-        before=tuple([tuple([origin for way in ways if (origin := edges[way].source) >= 0]) for ways in into]),
+        after=tuple(
+            [
+                tuple([to for edge_number in edge_numbers if (to := edges[edge_number].target) >= 0])
+                for edge_numbers in out
+            ]
+        ),
+        before=tuple(
+            [
+                tuple([origin for edge_number in edge_numbers if (origin := edges[edge_number].source) >= 0])
+                for edge_numbers in into
+            ]
+        ),
     )
 
 
@@ -222,7 +232,9 @@ def _implied(
                 for target in _unreached(handed_to(handoffs or (), agents, index), edges, out[position]):
                     yield position, target, "handoff"
                 targets = {edges[edge].target for edge in out[position]}
-                for target in sorted(one for one in targets if one >= 0 and nodes[one].type == "tool_executor"):
+                for target in sorted(
+                    target for target in targets if target >= 0 and nodes[target].type == "tool_executor"
+                ):
                     callers.setdefault(target, []).append(position)
             case _:
                 pass
@@ -243,13 +255,13 @@ def agents_at(nodes: tuple[Node, ...]) -> dict[str, int]:
 
 def handed_to(names: Iterable[str], agents: Mapping[str, int], index: Mapping[str, int]) -> list[int]:
     """Return the nodes that hand-offs name: by their ids, or by their agent."""
-    found = (index.get(name, agents.get(name)) for name in names)
-    return [*dict.fromkeys(target for target in found if target is not None)]
+    targets = (index.get(name, agents.get(name)) for name in names)
+    return [*dict.fromkeys(target for target in targets if target is not None)]
 
 
-def _unreached(targets: Iterable[int], edges: list[EdgeRef], ways: list[int]) -> list[int]:
+def _unreached(targets: Iterable[int], edges: list[EdgeRef], edge_numbers: list[int]) -> list[int]:
     """Return the targets to which none of the node's edges leads."""
-    reached = {edges[edge].target for edge in ways}
+    reached = {edges[edge].target for edge in edge_numbers}
     return [target for target in targets if target not in reached]
 
 

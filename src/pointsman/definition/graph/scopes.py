@@ -59,18 +59,18 @@ class ScopeMap:
 
 def map_scopes(links: Links) -> ScopeMap:
     """Walk from the entry, then from each handler that is still unreached."""
-    found = ScopeMap(scopes=[None] * len(links.ids), forks=_forks(links))
+    scope_map = ScopeMap(scopes=[None] * len(links.ids), forks=_forks(links))
     met = _Arrivals([None] * len(links.ids), [NO_EDGE] * len(links.ids), {})
     roots = () if links.entry is None else (links.entry,)
     for root in (*roots, *links.handlers):
-        if found.scopes[root] is None:
-            _walk(links, found, root, met)
+        if scope_map.scopes[root] is None:
+            _walk(links, scope_map, root, met)
     for node, others in met.others.items():
         first = met.first[node]
         assert first is not None
-        _compare(links, found, node, {first: met.edge[node], **others})
-    _several_joins(found)
-    return found
+        _compare(links, scope_map, node, {first: met.edge[node], **others})
+    _several_joins(scope_map)
+    return scope_map
 
 
 class _Arrivals(NamedTuple):
@@ -86,24 +86,28 @@ def _forks(links: Links) -> dict[int, ForkShape]:
     for position, node in enumerate(links.nodes):
         if not isinstance(node.config, ParallelConfig):
             continue
-        ways = tuple(edge for edge in links.out[position] if links.edges[edge].kind != "error")
+        edge_numbers = tuple(edge for edge in links.out[position] if links.edges[edge].kind != "error")
         first_nodes = {links.index[branch] for branch in node.config.branches or () if branch in links.index}
-        starts = tuple(edge for edge in ways if links.edges[edge].target in first_nodes) if first_nodes else ways
+        starts = (
+            tuple(edge for edge in edge_numbers if links.edges[edge].target in first_nodes)
+            if first_nodes
+            else edge_numbers
+        )
         first = frozenset(starts)
-        forks[position] = ForkShape(starts, tuple(edge for edge in ways if edge not in first))
+        forks[position] = ForkShape(starts, tuple(edge for edge in edge_numbers if edge not in first))
     return forks
 
 
-def _walk(links: Links, found: ScopeMap, root: int, met: _Arrivals) -> None:
+def _walk(links: Links, scope_map: ScopeMap, root: int, met: _Arrivals) -> None:
     """Give every node reached from `root` the scope of its first arrival, and record the scopes of later ones."""
-    scopes, edges = found.scopes, links.edges
+    scopes, edges = scope_map.scopes, links.edges
     scopes[root] = met.first[root] = ()
     waiting = [root]
     while waiting:
         node = waiting.pop()
         scope = scopes[node]
         assert scope is not None
-        inner = _opened(found, node, scope) if node in found.forks else scope
+        inner = _opened(scope_map, node, scope) if node in scope_map.forks else scope
         for number in links.out[node]:
             edge = edges[number]
             target = edge.target
@@ -112,21 +116,21 @@ def _walk(links: Links, found: ScopeMap, root: int, met: _Arrivals) -> None:
             carried = scope if edge.kind == "error" else inner
             if met.first[target] is None:
                 met.first[target], met.edge[target] = carried, number
-                scopes[target] = _entered(links, found, edge, carried) if carried else carried
+                scopes[target] = _entered(links, scope_map, edge, carried) if carried else carried
                 waiting.append(target)
             elif met.first[target] != carried:
                 met.others.setdefault(target, {}).setdefault(carried, number)
 
 
-def _opened(found: ScopeMap, node: int, scope: Scope) -> Scope:
+def _opened(scope_map: ScopeMap, node: int, scope: Scope) -> Scope:
     """Return the scope of a parallel's branches."""
     if len(scope) < SCOPE_DEPTH_MAX:
         return (*scope, node)
-    found.findings.append(ScopeFinding("too-nested", (node,)))
+    scope_map.findings.append(ScopeFinding("too-nested", (node,)))
     return scope
 
 
-def _entered(links: Links, found: ScopeMap, edge: EdgeRef, carried: Scope) -> Scope:
+def _entered(links: Links, scope_map: ScopeMap, edge: EdgeRef, carried: Scope) -> Scope:
     """Return the scope of a node entered with these parallels open: without the ones it closes, if it is a join."""
     config = links.nodes[edge.target].config
     if not isinstance(config, JoinConfig):
@@ -135,27 +139,27 @@ def _entered(links: Links, found: ScopeMap, edge: EdgeRef, carried: Scope) -> Sc
     if config.of is not None:
         opener = links.index.get(config.of, -1)
         if opener not in carried:
-            found.findings.append(ScopeFinding("join-of-not-open", (edge.target,), (edge.number,)))
+            scope_map.findings.append(ScopeFinding("join-of-not-open", (edge.target,), (edge.number,)))
             return carried
         depth = carried.index(opener)
-    found.closes[edge.target] = carried[depth:]
+    scope_map.closes[edge.target] = carried[depth:]
     for opener in carried[depth:]:
-        found.join_of.setdefault(opener, edge.target)
+        scope_map.join_of.setdefault(opener, edge.target)
     return carried[:depth]
 
 
-def _compare(links: Links, found: ScopeMap, node: int, scopes: Mapping[Scope, int]) -> None:
+def _compare(links: Links, scope_map: ScopeMap, node: int, scopes: Mapping[Scope, int]) -> None:
     """Report a node reached with different parallels open. An `end` may be: it ends whatever branch reaches it."""
     if links.nodes[node].type == "end":
-        found.scopes[node] = _shared(tuple(scopes))
+        scope_map.scopes[node] = _shared(tuple(scopes))
         return
     first, *others = scopes
     for other in others:
         outer, inner = sorted((first, other), key=len)
-        leaks = inner[: len(outer)] == outer and all(opener in found.join_of for opener in inner[len(outer) :])
-        code = "scope-leak" if leaks and node not in found.closes else "scope-mismatch"
+        leaks = inner[: len(outer)] == outer and all(opener in scope_map.join_of for opener in inner[len(outer) :])
+        code = "scope-leak" if leaks and node not in scope_map.closes else "scope-mismatch"
         edges = tuple(edge for edge in (scopes[other], scopes[first]) if edge != NO_EDGE)
-        found.findings.append(ScopeFinding(code, (node, *inner[len(_shared((outer, inner))) :]), edges))
+        scope_map.findings.append(ScopeFinding(code, (node, *inner[len(_shared((outer, inner))) :]), edges))
 
 
 def _shared(scopes: tuple[Scope, ...]) -> Scope:
@@ -168,13 +172,13 @@ def _shared(scopes: tuple[Scope, ...]) -> Scope:
     return scopes[0][:depth]
 
 
-def _several_joins(found: ScopeMap) -> None:
+def _several_joins(scope_map: ScopeMap) -> None:
     """Report parallels with several joins: a parallel must count its branches at one."""
     closers: dict[int, list[int]] = {}
-    for join, openers in found.closes.items():
+    for join, openers in scope_map.closes.items():
         for opener in openers:
             closers.setdefault(opener, []).append(join)
-    found.findings.extend(
+    scope_map.findings.extend(
         ScopeFinding("several-joins", (sorted(joins)[1], opener, *sorted(joins)))
         for opener, joins in closers.items()
         if len(joins) > 1
@@ -205,7 +209,7 @@ class LoopMap:
 
 def map_loops(links: Links, dominance: Callable[[], DominatorTree]) -> LoopMap:
     """Find the body of every loop. `dominance` is called only if there is a loop node."""
-    found = LoopMap()
+    loop_map = LoopMap()
     breaks = frozenset(edge.number for edge in links.edges if edge.mark == "break")
     returning: dict[int, set[int]] = {}
     visits_left = BODY_VISITS_MAX + BODY_VISITS_PER_NODE_MAX * len(links.nodes)
@@ -215,28 +219,28 @@ def map_loops(links: Links, dominance: Callable[[], DominatorTree]) -> LoopMap:
         back = returning[node] = _returning(links, node, dominance())
         visits_left -= len(back)
         if visits_left < 0:
-            found.findings.append(ScopeFinding("loops-too-complex", (node,)))
+            loop_map.findings.append(ScopeFinding("loops-too-complex", (node,)))
             break
-        found.loops[node] = _shape(links, node, back, breaks)
-    left_by = _left_by(links, found.loops, breaks)
+        loop_map.loops[node] = _shape(links, node, back, breaks)
+    left_by = _left_by(links, loop_map.loops, breaks)
     for node, leaving in left_by.items():
         if leaving != breaks:  # an edge that breaks another loop may still lead through the body of this one
-            found.loops[node] = _shape(links, node, returning[node], leaving)
-    for node, shape in found.loops.items():
-        found.findings.extend(_objections(links, node, shape, returning[node]))
-    return found
+            loop_map.loops[node] = _shape(links, node, returning[node], leaving)
+    for node, shape in loop_map.loops.items():
+        loop_map.findings.extend(_objections(links, node, shape, returning[node]))
+    return loop_map
 
 
 def _returning(links: Links, node: int, tree: DominatorTree) -> set[int]:
     """Return the nodes from which control returns to a loop without passing a strict dominator of it."""
     first, last, here = tree.first, tree.last, tree.first[node]
-    found, waiting = {node}, [node]
+    nodes, waiting = {node}, [node]
     while waiting:
         for source in links.before[waiting.pop()]:
-            if source not in found and not 0 <= first[source] < here <= last[source]:
-                found.add(source)
+            if source not in nodes and not 0 <= first[source] < here <= last[source]:
+                nodes.add(source)
                 waiting.append(source)
-    return found
+    return nodes
 
 
 def _left_by(links: Links, loops: Mapping[int, LoopShape], breaks: frozenset[int]) -> dict[int, frozenset[int]]:
@@ -256,13 +260,13 @@ def _left_by(links: Links, loops: Mapping[int, LoopShape], breaks: frozenset[int
 
 def _shape(links: Links, node: int, returning: set[int], leaving: frozenset[int]) -> LoopShape:
     """Describe one loop. `leaving`: edges that lead out of the body, whatever their target."""
-    ways = [links.edges[number] for number in links.out[node] if links.edges[number].kind != "error"]
-    body_edges = [edge for edge in ways if edge.mark == "body" or edge.implied == "body"]
+    edge_numbers = [links.edges[number] for number in links.out[node] if links.edges[number].kind != "error"]
+    body_edges = [edge for edge in edge_numbers if edge.mark == "body" or edge.implied == "body"]
     config = links.nodes[node].config
     if not body_edges and isinstance(config, LoopConfig) and config.body:
-        body_edges = [edge for edge in ways if edge.target >= 0 and links.ids[edge.target] == config.body[0]]
+        body_edges = [edge for edge in edge_numbers if edge.target >= 0 and links.ids[edge.target] == config.body[0]]
     if not body_edges:
-        body_edges = [edge for edge in ways if edge.mark is None and edge.target in returning]
+        body_edges = [edge for edge in edge_numbers if edge.mark is None and edge.target in returning]
     firsts = [edge.target for edge in body_edges if edge.target >= 0 and edge.target != node]
 
     def staying(one: int) -> list[int]:
@@ -273,7 +277,7 @@ def _shape(links: Links, node: int, returning: set[int], leaving: frozenset[int]
     return LoopShape(
         body_edges=tuple(edge.number for edge in body_edges),
         body=frozenset(inside),
-        exit_edges=tuple(edge.number for edge in ways if edge.number not in numbers),
+        exit_edges=tuple(edge.number for edge in edge_numbers if edge.number not in numbers),
         back_edges=tuple(
             number for number in links.into[node] if links.edges[number].source in inside or number in numbers
         ),

@@ -43,7 +43,7 @@ def components(neighbours: Neighbours) -> list[Part]:
     order, low = [0] * count, [0] * count
     on_stack = bytearray(count)
     stack: list[int] = []
-    found: list[Part] = []
+    parts: list[Part] = []
     clock = 0
     for root in range(count):
         if order[root]:
@@ -69,8 +69,8 @@ def components(neighbours: Neighbours) -> list[Part]:
                     low[node] = min(low[node], order[target])
             else:
                 if low[node] == order[node]:
-                    found.append(_unwind(stack, on_stack, node))
-    return found
+                    parts.append(_unwind(stack, on_stack, node))
+    return parts
 
 
 def cycles(neighbours: Neighbours) -> list[Part]:
@@ -151,12 +151,12 @@ def dominators(successors: Neighbours, predecessors: Neighbours, root: int) -> l
             immediate[inner] = chosen if semi[chosen] < semi[inner] else above
         buckets[above] = []
 
-    found = [NOWHERE] * len(successors)
+    dominator_of = [NOWHERE] * len(successors)
     for node in range(1, count):
         if immediate[node] != semi[node]:
             immediate[node] = immediate[immediate[node]]
-        found[order[node]] = order[immediate[node]]
-    return found
+        dominator_of[order[node]] = order[immediate[node]]
+    return dominator_of
 
 
 def _depth_first(successors: Neighbours, root: int) -> tuple[list[int], list[int], list[int]]:

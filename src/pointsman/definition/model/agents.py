@@ -33,11 +33,11 @@ class AgentMemory(Model):
     window: Count | None = None
     """Maximum number of messages that are kept unchanged."""
     tokens: Count | None = None
-    """Most tokens of a question: above it old tool results are cut short, then older messages go. An estimate."""
+    """Maximum tokens of a request (estimated); old tool results are shortened first, then messages omitted."""
     summarize: bool | None = None
     """Whether removed messages are summarised (true) or dropped."""
     scopes: Many[Literal["execution", "session", "user", "workflow", "shared"]] | None = None
-    """Whose memory its memory tools reach. Left out: the session's alone."""
+    """Scopes of memory that its memory tools can access. Default: the session only."""
     namespace: Name | None = None
     """The scope that its memory tools can access; with `shared`, the name of that memory."""
 
@@ -49,11 +49,11 @@ class Guardrail(Model):
     schema_: Annotated[AnyObject | None, Field(alias="schema")] = None
     """Of the inputs, or of the answer."""
     expression: Expression | None = None
-    """Over the data and the inputs; of an answer also over `result` and its whole `text`."""
+    """Expression over the data and the inputs; of an answer also over `result` and its whole `text`."""
     prompt: Annotated[Text | None, Spelled("template")] = None
     """A question to a model, which answers yes or no: the rule in words."""
     model: Annotated[Name | None, Spelled("model")] = None
-    """The model that judges; left out: the agent's model."""
+    """The model that judges. Default: the agent's model."""
     message: str | None = None
     """Message of the failure when the check does not hold."""
     on_fail: Literal["retry", "fail"] | None = None
@@ -70,9 +70,9 @@ class Guardrails(Model):
     """Checks that no prompt can disable."""
 
     before: Many[Guardrail] | None = None
-    """Must hold of what the agent is asked; where not, no model is asked and the step fails."""
+    """Condition on the input of the agent; if it does not hold, no model is called and the step fails."""
     after: Many[Guardrail] | None = None
-    """Must hold of its answer."""
+    """Condition on its answer."""
 
 
 class AgentConfig(Model):
@@ -93,17 +93,17 @@ class AgentConfig(Model):
     tools: Many[Annotated[Name, Spelled("tool")]] | None = None
     """Tools that the agent can use. Default: none."""
     max_iterations: Count | None = None
-    """Most rounds of model and tools (10)."""
+    """Maximum number of rounds of model and tools (10)."""
     output_schema: AnyObject | None = None
     """Structured output: a JSON Schema that the answer must satisfy."""
     result: Literal["text", "json", "auto"] | None = None
     """Without a schema: the text, its JSON, or its JSON if the whole text is one object or list."""
     temperature: Annotated[float, Field(ge=0, le=2)] | None = None
     max_tokens: Count | None = None
-    """Most tokens of one answer."""
+    """Maximum number of tokens of one answer."""
     thinking: Thinking | None = None
     key_index: Annotated[int, Field(ge=0)] | None = None
-    """Which of the provider's keys to use; left out: the pool decides."""
+    """Index of the provider's API key. Default: the pool decides."""
     handoffs: Many[Name] | None = None
     """Nodes, by id or agent, to which it can hand over control. Default: the nodes that its edges lead to."""
     memory: AgentMemory | None = None

@@ -307,8 +307,8 @@ def write_duration(duration: Duration) -> str:
 
 def read_size(value: object) -> Size:
     """Raises ValueError with the spellings that would do."""
-    if isinstance(value, str) and len(value) <= _CHARS_MAX and (found := _SIZE.fullmatch(value.strip())):
-        size = round(float(found[1]) * _BYTES_OF[found[2].upper()])
+    if isinstance(value, str) and len(value) <= _CHARS_MAX and (match := _SIZE.fullmatch(value.strip())):
+        size = round(float(match[1]) * _BYTES_OF[match[2].upper()])
     elif isinstance(value, int) and not isinstance(value, bool) and value >= 0:
         size = value
     else:
@@ -336,16 +336,16 @@ def _in_module(module: ModuleType) -> Mapping[str, Mapping[str, str]]:
         tree = ast.parse(inspect.getsource(module))
     except OSError:  # installed without its source: the models work, only their descriptions are missing
         return {}
-    return {found.name: _fields(found) for found in tree.body if isinstance(found, ast.ClassDef)}
+    return {statement.name: _fields(statement) for statement in tree.body if isinstance(statement, ast.ClassDef)}
 
 
 def _fields(made: ast.ClassDef) -> Mapping[str, str]:
-    found: dict[str, str] = {}
+    result: dict[str, str] = {}
     for field, below in zip(made.body, made.body[1:], strict=False):
         if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name):
             match below:
                 case ast.Expr(value=ast.Constant(value=str(text))):
-                    found[field.target.id] = inspect.cleandoc(text)
+                    result[field.target.id] = inspect.cleandoc(text)
                 case _:
                     pass
-    return found
+    return result

@@ -38,7 +38,7 @@ class StartConfig(Model):
     """The entry."""
 
     inputs: AnyObject | None = None
-    """The input that a start requires, as a JSON Schema. Left out: the workflow's `input`."""
+    """The input that a start requires, as a JSON Schema. Default: `input` of the workflow."""
     defaults: AnyObject | None = None
     """Default values for missing inputs, applied before validation."""
     set: Expressions | None = None
@@ -49,7 +49,7 @@ class EndConfig(Model):
     """Ends its branch."""
 
     output: Expressions | Expression | None = None
-    """The output: an object of names and values, or one expression. Left out: the value that reached it."""
+    """The output: an object of names and values, or one expression. Default: the value that reached it."""
     status: str | None = None
     """A label for this outcome, stored with the output."""
     terminate: bool | None = None
@@ -80,7 +80,7 @@ class DecisionConfig(Model):
     expression: Expression | None = None
     """Its value is the label (`true`, `false`, or a text)."""
     cases: Many[Case] | None = None
-    """The first that holds."""
+    """The first case that holds applies."""
     default: Name | None = None
     """The label if no case applies."""
     llm_prompt: Annotated[Text | None, Spelled("template")] = None
@@ -94,13 +94,13 @@ class ParallelConfig(Model):
     """Opens one scope per branch and item."""
 
     branches: Many[NodeRef] | None = None
-    """Nodes that start in every scope. Left out: the targets of its edges."""
+    """Nodes that start in every scope. Default: the targets of its edges."""
     items: Expression | None = None
     """A list or object; one scope per item and branch."""
     as_: Annotated[Name | None, Field(alias="as")] = None
     """Another name for `item`."""
     max_parallel: Count | None = None
-    """Most scopes at work at once."""
+    """Maximum number of scopes that work at once."""
     on_branch_error: Literal["fail", "continue", "ignore"] | None = None
     """Cancel the siblings; let the join see the failure as a value; or forget the branch."""
     on_no_items: Literal["skip", "branches"] | None = None
@@ -172,7 +172,7 @@ class JoinConfig(Model):
     """Closes the scopes of a parallel and makes one result of theirs."""
 
     wait: WaitRule | None = None
-    """When it starts; left out: when every branch is settled."""
+    """When it starts. Default: when every branch is settled."""
     cancel_rest: bool | None = None
     """Cancel the branches still running when it starts."""
     aggregate: str | None = None
@@ -202,13 +202,13 @@ class LoopConfig(Model):
     until: Expression | None = None
     """Continue until this is true; evaluated before each round except the first."""
     max_iterations: Count | None = None
-    """Most rounds."""
+    """Maximum number of rounds."""
     over: Expression | None = None
     """A list or object: one round per item."""
     as_: Annotated[Name | None, Field(alias="as")] = None
     """Another name for `item`."""
     body: Many[NodeRef] | None = None
-    """The nodes of the body, first one first. Left out: found from the edges."""
+    """The nodes of the body, beginning with the first. Default: derived from the edges."""
     body_end: Literal["end", "exit"] | None = None
     """What to do if a step of the body takes no edge: end the branch, or leave the loop."""
     collect: Path | None = None
@@ -252,7 +252,7 @@ class HumanConfig(Model):
     escalation: Many[Escalation] | None = None
     """The next approvers, in order, if nobody answers in time."""
     on_timeout: str | None = None
-    """`fail` (default), an action, or a node to route to: when the time of the last ones is up."""
+    """`fail` (default), an action, or a node to route to, when the deadline of the last level has passed."""
     auto_proceed: bool | None = None
     """Take the first action automatically: after `timeout`, or immediately if there is none."""
 
@@ -266,7 +266,7 @@ class WaitConfig(Model):
     event: Annotated[Text | None, Spelled("template")] = None
     """The name of the event to wait for; its data become the result."""
     match: Expression | None = None
-    """Must hold for the event: `event` are its data."""
+    """Condition on the event; `event` is its data."""
     timeout: Duration | None = None
     on_timeout: Literal["fail", "continue"] | None = None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Annotated, Final, Literal, TypeAlias, cast
 
@@ -126,7 +127,7 @@ class OnError(Model):
 
     type: Literal["error"] = "error"
     codes: Many[str] | None = None
-    """Only failures with one of these codes; left out: every failure."""
+    """Only failures with one of these codes. Default: every failure."""
 
 
 class Otherwise(Model):
@@ -177,7 +178,7 @@ class Edge(Model):
     source_handle: str | None = None
     target_handle: str | None = None
     mark: Literal["body", "exit", "break", "continue"] | None = None
-    """How this edge belongs to a loop, where the graph does not show it."""
+    """Role of this edge in a loop (normally detected automatically)."""
     position: Annotated[dict[str, object] | None, Field(description="Editor data.")] = None
     metadata: Annotated[dict[str, object] | None, Field(description="Free data, never read.")] = None
 
@@ -223,6 +224,15 @@ TYPE_ALIASES: Final[Mapping[str, str]] = {
 Routing: TypeAlias = Literal["all", "first", "label"]
 
 
+PLACEMENT: Final = re.compile(r"worker:([a-z0-9][a-z0-9._-]{0,62})")
+
+
+def queue_of(placement: str | None) -> str:
+    """Return the queue that a valid `placement` names; empty: none."""
+    named = PLACEMENT.fullmatch(placement) if placement is not None else None
+    return named[1] if named is not None else ""
+
+
 def _canonical_type(value: object) -> object:
     return TYPE_ALIASES.get(value, value) if isinstance(value, str) else value
 
@@ -240,10 +250,10 @@ class Node(Model):
     id: Annotated[NodeId, Field(min_length=1, max_length=500)]
     type: NodeType
     name: Text | None = None
-    """The display name. Left out: the id."""
+    """Display name. Defaults to the id."""
     description: Text | None = None
     position: AnyObject | None = None
-    """Where the canvas shows it; never read."""
+    """Position on the canvas; never read."""
     inputs: Expressions | None = None
     """Name -> expression over the execution's data: the inputs of the node."""
     outputs: Expressions | None = None
@@ -260,8 +270,11 @@ class Node(Model):
     """`each`: every arrival starts the node. Default: wait for all arrivals that are still possible."""
     compensate: NodeRef | None = None
     """The node that undoes this one when the execution fails or is cancelled."""
-    placement: str | None = None
-    """Where it must run, such as `worker:gpu`."""
+    placement: Annotated[str | None, Field(examples=["worker:gpu"])] = None
+    """The queue whose workers perform it, such as `worker:gpu` (`pointsman worker --queue gpu`).
+
+    Default: the process that drives the execution. Without a cluster it has no effect.
+    """
     skip_when: Expression | None = None
     """Skip the node while this is true: no work, no writes; the value that reached it is passed on."""
     requires_approval: bool | None = None

@@ -32,9 +32,11 @@ class Approvers(Model):
     quorum: Count | None = None
     """Votes for one action that close the gate (1). Each person has one."""
     reject_quorum: Count | None = None
-    """The same for `reject` (1: one rejection is enough)."""
+    """Votes for `reject` that close the gate (1: one rejection is enough)."""
     delegable: bool | None = None
     """Whether an approver may pass the right on to another person (true)."""
+    by_link: bool | None = None
+    """Whether people may answer by the signed link of a notification, without an account (false)."""
 
 
 class Escalation(Model):
@@ -42,7 +44,7 @@ class Escalation(Model):
 
     approvers: Approvers
     timeout: Duration | None = None
-    """How long they have; left out: as long as the first ones."""
+    """Time limit of this level. Default: that of the first approvers."""
 
 
 class Approval(Model):
@@ -70,28 +72,28 @@ class Limits(Model):
     """Guardrails no prompt can talk away. Operator settings cap all of them."""
 
     nodes: Count | None = None
-    """Most nodes the definition may have."""
+    """Maximum number of nodes of the definition."""
     steps: Count | None = None
-    """Most steps one execution may take."""
+    """Maximum number of steps of one execution."""
     visits: Count | None = None
-    """Most visits of one node in one scope, loop bodies excluded."""
+    """Maximum number of visits of one node in one scope, loop bodies excluded."""
     parallel: Count | None = None
-    """Most work steps running at once; 1 is sequential, in document order."""
+    """Maximum number of work steps that run at once; 1 is sequential, in document order."""
     execution_time: Duration | None = None
-    """Most time spent working; waiting for people, timers and events does not count."""
+    """Maximum working time; waits for people, timers and events do not count."""
     deadline: Duration | None = None
-    """Most time on the wall clock, waits included."""
+    """Maximum wall-clock time, waits included."""
     node_time: Duration | None = None
     """Time limit of one call of a model or tool, and of one attempt of other work. A tool's own limit has precedence.
     """
     retry_after: Duration | None = None
     """Maximum wait that a service may request before a retry; a longer one is shortened to this."""
     state_size: Size | None = None
-    """Largest state, as JSON in UTF-8."""
+    """Maximum size of the state, as JSON in UTF-8."""
     cost_usd: Annotated[float, Field(ge=0)] | None = None
-    """Most money for models, in US dollars."""
+    """Maximum cost of models, in US dollars."""
     tokens: Count | None = None
-    """Most tokens that models may read and write, together."""
+    """Maximum number of tokens that models read and write, together."""
     model_calls: Annotated[int, Field(ge=0)] | None = None
     """Maximum number of model calls."""
     tool_calls: Annotated[int, Field(ge=0)] | None = None
@@ -125,7 +127,7 @@ class Budget(Model):
     policy: Literal["warn", "pause", "stop"] | None = None
     """Only raise a warning; start no further step until a person resumes the execution; or interrupt it (default)."""
     warn_at: Annotated[float, Field(gt=0, le=1)] | None = None
-    """The share that is spent when a warning is due; left out: 0.8."""
+    """Share of the budget at which a warning is raised. Default: 0.8."""
 
 
 class Config(Model):
@@ -152,7 +154,7 @@ class Config(Model):
     budget: Budget | None = None
     """The policy when money, tokens or calls run out."""
     on_limit: NodeRef | None = None
-    """The node to route to when a limit trips; left out: the execution is interrupted and can be resumed."""
+    """The node to route to when a limit is reached. Default: the execution is interrupted and can be resumed."""
     on_cancel: Literal["compensate", "stop"] | None = None
     """Whether a cancelled execution runs its compensation steps first (`compensate`, the default)."""
     allow_cycles: bool | None = None
@@ -165,15 +167,15 @@ class Execution(Model):
     """How one node is executed."""
 
     timeout: Duration | None = None
-    """Most time of one attempt."""
+    """Time limit of one attempt."""
     retries: Annotated[int, Field(ge=0, le=100)] | None = None
-    """Tries after the first one."""
+    """Number of retries after the first attempt."""
     retry_delay: Duration | None = None
     """Wait before the first retry."""
     backoff: Annotated[float, Field(ge=1, le=100)] | None = None
     """Factor from one wait to the next."""
     retry_on: Annotated[Many[Name], Field(min_length=1)] | None = None
-    """The codes of the failures that are tried again; left out: those that may pass by themselves."""
+    """Codes of the failures that are retried. Default: transient failures."""
     error_handler: ErrorHandler | None = None
     """What to do if every attempt failed: fail, continue with the failure as the result, or ask a model."""
     cache: Literal["off", "execution", "session", "long_term"] | None = None
@@ -201,7 +203,7 @@ class Concurrency(Model):
     policy: Literal["queue", "skip", "replace"] | None = None
     """The policy for the next execution: it waits, is refused, or replaces the oldest."""
     key: Expression | None = None
-    """Over the input: executions with the same value share the places; left out: all of the workflow do."""
+    """Expression over the input: executions with the same value share one limit. Default: all of the workflow do."""
 
 
 _MODEL_CALL_TIME: Final = Seconds(600.0)

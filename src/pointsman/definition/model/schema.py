@@ -76,14 +76,14 @@ def _say_configs(node: JsonObject) -> None:
     for kind, model in CONFIG_OF.items():
         names: list[Json] = [kind, *(alias for alias, type_name in TYPE_ALIASES.items() if type_name == kind)]
         nullable: list[Json] = [_reference(model.__name__), {"type": "null"}]
-        needs_config = any(found.is_required() for found in model.model_fields.values())
+        needs_config = any(field.is_required() for field in model.model_fields.values())
         config: JsonObject = _reference(model.__name__) if needs_config else {"anyOf": nullable}
         then: JsonObject = {"properties": {"config": config}, **({"required": ["config"]} if needs_config else {})}
         cases.append({"if": {"properties": {TAG: {"enum": names}}, "required": [TAG]}, "then": then})
     node["allOf"] = cases
     properties = node["properties"]
     assert isinstance(properties, dict)
-    properties["config"] = {"type": ["object", "null"], "description": "What the type needs to know."}
+    properties["config"] = {"type": ["object", "null"], "description": "Configuration of the node type."}
 
 
 def _reference(name: str) -> JsonObject:

@@ -85,7 +85,7 @@ class Increment(Model):
 
     increment: Path
     by: float | None = None
-    """1 if left out."""
+    """Default: 1."""
 
 
 class Choose(Model):
@@ -180,7 +180,7 @@ class TransformConfig(Model):
     jsonpath: Annotated[Name | None, Spelled("jsonpath")] = None
     """Its matches are the result, as a list."""
     input: Expression | None = None
-    """Where `jsonpath` looks. Left out: the state."""
+    """The value that `jsonpath` searches. Default: the state."""
 
 
 MemoryScope: TypeAlias = Literal["execution", "session", "user", "workflow", "shared", "long_term"]
@@ -198,7 +198,7 @@ class MemoryConfig(Model):
     operation: Literal["get", "set", "append", "delete", "search"]
     key: Template | None = None
     value: Expression | None = None
-    """The value to write. Left out: the value that reached the node."""
+    """The value to write. Default: the value that reached the node."""
     namespace: Template | None = None
     """Keeps the keys of one subject apart from others'. In the scope `shared` it is the name of the memory."""
     ttl: Duration | None = None
@@ -206,7 +206,7 @@ class MemoryConfig(Model):
     query: Template | None = None
     """The query of `search`."""
     limit: Count | None = None
-    """Most results of `search`."""
+    """Maximum number of results of `search`."""
     section: str | None = None
     """Only this `## section` of a text."""
 
@@ -217,7 +217,7 @@ class WorkflowCallConfig(Model):
     workflow: Annotated[Name, Spelled("workflow")]
     """`id`, `id@revision` or `id@semver`."""
     input: Expressions | None = None
-    """Name -> expression. Left out: the node's inputs."""
+    """Name -> expression. Default: the inputs of the node."""
     mode: Literal["call", "start"] | None = None
     """Wait for its output, or only start it and continue with its id."""
 
@@ -229,7 +229,7 @@ class CodeConfig(Model):
     source: str
     """Its last expression, or the variable `result`, is the result."""
     inputs: Expressions | None = None
-    """Variable -> expression. Left out: the node's inputs."""
+    """Variable -> expression. Default: the inputs of the node."""
 
 
 class HttpAuth(Model):
@@ -296,9 +296,9 @@ class PlannerConfig(Model):
     system: TemplateText | None = None
     model: ModelName | None = None
     agents: Many[Annotated[Name, Spelled("agent")]] | None = None
-    """Whom tasks are assigned to: each has `assigned_agent`, one of these."""
+    """Agents that tasks are assigned to: `assigned_agent` of each task is one of them."""
     max_tasks: Count | None = None
-    """Most tasks of a plan (10)."""
+    """Maximum number of tasks of a plan (10)."""
     max_tokens: Count | None = None
     temperature: Annotated[float, Field(ge=0, le=2)] | None = None
     thinking: Thinking | None = None
@@ -315,7 +315,7 @@ class VerifierConfig(Model):
 
     criteria: TemplateText
     input: Expression | None = None
-    """The value to judge. Left out: the value that reached the node."""
+    """The value to judge. Default: the value that reached the node."""
     mode: Literal["standard", "adversarial"] | None = None
     system: TemplateText | None = None
     model: ModelName | None = None
@@ -324,9 +324,9 @@ class VerifierConfig(Model):
     threshold: Annotated[float, Field(ge=0, le=100)] | None = None
     """The lowest score that passes."""
     max_retries: Annotated[int, Field(ge=0)] | None = None
-    """Times in a row it may answer `retry` before it answers `fail` (3)."""
+    """Number of consecutive `retry` answers before it answers `fail` (3)."""
     stall_limit: Count | None = None
-    """Equal judgements in a row after which it answers `fail`."""
+    """Number of equal judgements in a row after which it answers `fail`."""
     max_tokens: Count | None = None
     temperature: Annotated[float, Field(ge=0, le=2)] | None = None
     thinking: Thinking | None = None

@@ -70,14 +70,14 @@ class Trigger(Model):
     cron: str | None = None
     """When, for schedules: five fields."""
     timezone: str | None = None
-    """Of the schedule; an IANA name. Left out: UTC."""
+    """Time zone of the schedule, as an IANA name. Default: UTC."""
     missed: Literal["skip", "once", "all"] | None = None
     """What to do about runs missed while no worker was running:
 
     nothing, one run for all of them (default), or one run each.
     """
     catch_up: Duration | None = None
-    """How far back missed times are made up for. Left out: one day."""
+    """How far back missed runs are caught up. Default: one day."""
     overlap: Literal["allow", "skip", "queue", "replace"] | None = None
     """What to do if the previous execution has not ended:
 
@@ -94,9 +94,9 @@ class Trigger(Model):
     event: str | None = None
     """The name of the event; for a webhook: the event to publish instead of starting the workflow."""
     match: Expression | None = None
-    """Must hold for the event: `event` are its data."""
+    """Condition on the event; `event` is its data."""
     inputs: Expressions | None = None
-    """Input of the executions it starts: name -> expression over `event` (data or body) and `headers`. Left out: the
+    """Input of the executions it starts: name -> expression over `event` (data or body) and `headers`. Default: the
     fields of the data."""
     initial_data: AnyObject | None = None
     """Input of the executions that it starts, in addition to the data of the event or call."""
@@ -159,7 +159,7 @@ class WorkflowDefinition(Model):
     sources: Many[str] | None = None
     """Names of reference texts for agents."""
     canvas: AnyObject | None = None
-    """Where the editor stood; never read."""
+    """Viewport of the editor; never read."""
     metadata: AnyObject | None = None
     """Free data, never read."""
 
@@ -210,7 +210,7 @@ class WorkflowDefinition(Model):
         """
         properties = (self.input_schema or {}).get("properties")
         described = properties if isinstance(properties, dict) else {}
-        found: JsonObject = {
+        result: JsonObject = {
             name: field["default"]
             for name, field in described.items()
             if isinstance(field, dict) and field.get("default") is not None
@@ -219,10 +219,10 @@ class WorkflowDefinition(Model):
             if isinstance(node.config, StartConfig) and node.config.defaults is not None:
                 defaults = node.config.defaults.items()
                 return {
-                    **found,
+                    **result,
                     **{key: one for key, one in defaults if one is not None or _may_be_null(described.get(key))},
                 }
-        return found
+        return result
 
 
 def _may_be_null(field: Json) -> bool:

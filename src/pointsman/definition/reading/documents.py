@@ -107,7 +107,7 @@ class Document:
     @cached_property
     def _lines(self) -> list[int]:
         """Offset where each line begins."""
-        return [0, *(found.end() for found in re.finditer(r"\r\n|\r|\n", self.text))]
+        return [0, *(match.end() for match in re.finditer(r"\r\n|\r|\n", self.text))]
 
     def line_and_column(self, offset: int) -> tuple[int, int]:
         """Return line and column of an offset in `text`; both from 1, counted in characters."""
@@ -129,9 +129,9 @@ def read_document(data: bytes | str, *, name: str = "") -> Document:
     text = text.removeprefix("\ufeff")
     if not text.strip():
         return _nothing(text, "empty", "the document is empty", hint="Start from an example.", name=name)
-    if found := _BINARY.search(text):
-        message = f"the text contains the control character U+{ord(found[0]):04X}; this is not a text file"
-        return _nothing(text, "unreadable", message, offset=found.start(), hint="Use a JSON or YAML file.", name=name)
+    if match := _BINARY.search(text):
+        message = f"the text contains the control character U+{ord(match[0]):04X}; this is not a text file"
+        return _nothing(text, "unreadable", message, offset=match.start(), hint="Use a JSON or YAML file.", name=name)
     fenced = _unfenced(text)
     document = _read(text if fenced is None else fenced.text, name=name)
     if fenced is None:
@@ -146,7 +146,7 @@ def read_document(data: bytes | str, *, name: str = "") -> Document:
 
 def _existing(value: Json, pointer: str) -> str:
     """Return the longest prefix of the pointer that leads to an existing value."""
-    found: list[str | int] = []
+    result: list[str | int] = []
     for part in pointer_parts(pointer):
         if isinstance(value, dict) and part in value:
             value = value[part]
@@ -154,8 +154,8 @@ def _existing(value: Json, pointer: str) -> str:
             value = value[int(part[:18])]
         else:
             break
-        found.append(part)
-    return pointer_to(*found)
+        result.append(part)
+    return pointer_to(*result)
 
 
 def _decode(data: bytes) -> str:
@@ -183,13 +183,13 @@ def _unfenced(text: str) -> _Fenced | None:
     if text.lstrip()[:1] in ("{", "[") or ("```" not in text and "~~~" not in text):
         return None
     blocks = [
-        found
-        for found in _FENCE.finditer(text)
-        if found[2].lower() in _DATA_LANGUAGES or (not found[2] and _DOCUMENT_START.match(found[3]))
+        match
+        for match in _FENCE.finditer(text)
+        if match[2].lower() in _DATA_LANGUAGES or (not match[2] and _DOCUMENT_START.match(match[3]))
     ]
     if not blocks:
         return None
-    block = max(blocks, key=lambda found: len(found[3]))
+    block = max(blocks, key=lambda fence: len(fence[3]))
     before, after = text[: block.start(3)], text[block.end(3) :]
     blanked = re.sub(r"[^\r\n]", " ", before) + block[3] + re.sub(r"[^\r\n]", " ", after)
     return _Fenced(blanked, before.count("\n") + 1, len(blocks))

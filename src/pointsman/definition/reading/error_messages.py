@@ -86,8 +86,8 @@ def _finding(
         return error("bad-value", at, f"{_name(parts, document)} must be {wanted}, not {shown}", hint=near)
     if kind == "value_error":
         message = str(context.get("error", objection["msg"]))
-        given = objection["input"]
-        near = near_duration(given) if isinstance(given, str) and "length of time" in message else None
+        value = objection["input"]
+        near = near_duration(value) if isinstance(value, str) and "length of time" in message else None
         return error(
             "bad-value", at, f"{_name(parts, document)} {message}", hint=question(near, ""), fix=rename_fix(at, near)
         )
@@ -129,14 +129,14 @@ def _unknown_key(parts: tuple[str | int, ...], *, document: JsonObject, root: ty
     )
 
 
-def _either(known: Problem, other: Problem) -> Problem:
-    wanted, _, rest = known.message.rpartition(", not ")
+def _either(problem: Problem, other: Problem) -> Problem:
+    wanted, _, rest = problem.message.rpartition(", not ")
     _, _, also = other.message.partition(" must be ")
     also = also.rpartition(", not ")[0]
     return (
-        known
+        problem
         if not also or also in wanted
-        else error(known.code, known.pointer, f"{wanted} or {also}, not {rest}", hint=known.hint)
+        else error(problem.code, problem.pointer, f"{wanted} or {also}, not {rest}", hint=problem.hint)
     )
 
 
@@ -180,7 +180,7 @@ def _models_at(root: type[Model], parts: Sequence[str | int], document: JsonObje
     here = cast(object, document)
     for part in parts:
         holder, here = here, _step(here, part)
-        inner = [found for kind in kinds for found in _inner(kind, part)]
+        inner = [inner_model for kind in kinds for inner_model in _inner(kind, part)]
         if Node in kinds and part == "config" and isinstance(holder, dict):
             kind = str(cast(JsonObject, holder).get("type"))
             inner = list[object]([CONFIG_OF.get(TYPE_ALIASES.get(kind, kind), Model)])

@@ -135,12 +135,12 @@ class _Scanner:
         top.key, top.key_offset = key, start
 
     def _no_key(self, start: int) -> Unreadable:
-        if found := _SINGLE.match(self.text, start):
-            edit = Edit(start, found.end(), f'"{found[1]}"', "use double quotes")
+        if match := _SINGLE.match(self.text, start):
+            edit = Edit(start, match.end(), f'"{match[1]}"', "use double quotes")
             return self._wrong("a key is in single quotes", hint="JSON has double quotes only.", edit=edit)
-        if found := _WORD.match(self.text, start):
-            edit = Edit(start, found.end(), f'"{found[0]}"', "put the key in double quotes")
-            return self._wrong(f"the key {found[0][:60]!r} has no quotes", hint="Put it in double quotes.", edit=edit)
+        if match := _WORD.match(self.text, start):
+            edit = Edit(start, match.end(), f'"{match[0]}"', "put the key in double quotes")
+            return self._wrong(f"the key {match[0][:60]!r} has no quotes", hint="Put it in double quotes.", edit=edit)
         return self._wrong("a key in double quotes is missing")
 
     def _value(self) -> None:
@@ -207,8 +207,8 @@ class _Scanner:
             self._skip()
             if self.text.startswith('"', self.at):
                 self._string()
-            elif found := _WORD.match(self.text, self.at) or _NUMBER.match(self.text, self.at):
-                self.at = found.end()
+            elif match := _WORD.match(self.text, self.at) or _NUMBER.match(self.text, self.at):
+                self.at = match.end()
             else:
                 return
 
@@ -228,12 +228,12 @@ class _Scanner:
 
     def _scalar(self) -> Json:
         start = self.at
-        if found := _WORD.match(self.text, start):
-            return self._word(found[0], start)
-        if found := _NUMBER.match(self.text, start):
-            return self._number(found, start)
-        if found := _SINGLE.match(self.text, start):
-            edit = Edit(start, found.end(), f'"{found[1]}"', "use double quotes")
+        if match := _WORD.match(self.text, start):
+            return self._word(match[0], start)
+        if match := _NUMBER.match(self.text, start):
+            return self._number(match, start)
+        if match := _SINGLE.match(self.text, start):
+            edit = Edit(start, match.end(), f'"{match[1]}"', "use double quotes")
             raise self._wrong("a text is in single quotes", hint="JSON has double quotes only.", edit=edit)
         if self.text.startswith("-Infinity", start):
             raise self._wrong(
@@ -256,20 +256,20 @@ class _Scanner:
             raise self._wrong(f"{word} is not a JSON number", code="not-a-number", hint="Omit the key, or write null.")
         raise self._wrong(f"{word[:60]!r} is not a value", hint="Write texts in double quotes.")
 
-    def _number(self, found: re.Match[str], start: int) -> Json:
-        text = found[0]
+    def _number(self, match: re.Match[str], start: int) -> Json:
+        text = match[0]
         if len(text) > DIGITS_MAX:
             raise self._wrong(
                 f"a number has more than {DIGITS_MAX} characters", code="number-too-large", hint="Write it as a text."
             )
-        self.at = found.end()
+        self.at = match.end()
         if self.text[self.at : self.at + 1].isalnum():
             raise self._wrong(
                 f"{self.text[start : start + 60].split()[0]!r} is not a number",
                 at=start,
                 hint="Write texts in double quotes.",
             )
-        if found[1] is None and found[2] is None:
+        if match[1] is None and match[2] is None:
             return int(text)
         number = float(text)
         if not math.isfinite(number):
@@ -286,10 +286,10 @@ class _Scanner:
         self.at += 1
         chunks: list[str] = []
         while True:
-            found = _CHUNK.match(self.text, self.at)
-            assert found is not None
-            chunks.append(found[0])
-            self.at = found.end()
+            match = _CHUNK.match(self.text, self.at)
+            assert match is not None
+            chunks.append(match[0])
+            self.at = match.end()
             character = self.text[self.at : self.at + 1]
             if character == '"':
                 self.at += 1
@@ -334,9 +334,9 @@ class _Scanner:
 
     def _skip(self) -> None:
         while True:
-            found = _SPACE.match(self.text, self.at)
-            assert found is not None
-            self.at = found.end()
+            match = _SPACE.match(self.text, self.at)
+            assert match is not None
+            self.at = match.end()
             if not self.text.startswith("/", self.at):
                 return
             comment = _COMMENT.match(self.text, self.at)
@@ -387,34 +387,34 @@ class JsonPositions:
 
     def _behind_gap(self, offset: int) -> int:
         """Return the end of the white space at an offset, including one comma or colon in it."""
-        found = _GAP.match(self._text, offset)
-        assert found is not None
-        return found.end()
+        match = _GAP.match(self._text, offset)
+        assert match is not None
+        return match.end()
 
     def read(self, offset: int) -> Parts:
         """Return the members or items of one object or list."""
         text = self._text
-        found: Parts = {}
+        parts: Parts = {}
         is_object = text[offset] == "{"
         at = self._behind_gap(offset + 1)
         while text[at] not in "}]":
-            key: Json = len(found)
+            key: Json = len(parts)
             key_offset = -1
             if is_object:
                 key, end = _decoded(text, at)
                 key_offset, at = at, self._behind_gap(end)
             assert isinstance(key, str | int)
-            found[key] = ValuePosition(at, key_offset)
+            parts[key] = ValuePosition(at, key_offset)
             at = self._behind_gap(_decoded(text, at)[1])
-        return found
+        return parts
 
     def _read_all(self, offset: int) -> Parts:
         """Return the members or items, and read everything inside them in the same pass."""
         above = here = ValuePosition(offset, parts={})
         index, key, key_offset = 0, None, -1  # as if the value stood in a list; an object has the index -1
         outer: list[tuple[ValuePosition, int]] = []
-        for found in _TOKEN.finditer(self._text, offset):
-            token, offset = found[0], found.start()
+        for match in _TOKEN.finditer(self._text, offset):
+            token, offset = match[0], match.start()
             first = token[0]
             if first == ":":
                 continue

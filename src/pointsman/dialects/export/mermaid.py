@@ -184,9 +184,9 @@ def _text(text: str) -> str:
     return '"' + _HARMLESS.sub(_reference, short) + '"'
 
 
-def _reference(found: re.Match[str]) -> str:
+def _reference(match: re.Match[str]) -> str:
     """Keep letters of every script; replace control characters and lone surrogates by a space."""
-    character = found[0]
+    character = match[0]
     if character.isalnum():
         return character
     return f"#{ord(character)};" if character.isprintable() else " "

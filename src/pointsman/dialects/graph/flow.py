@@ -14,8 +14,8 @@ from functools import cached_property
 from typing import Final, Literal, TypeAlias
 
 from pointsman.dialects.readers import NO_WORDS, ForeignReader, Record, key_of, list_of, member, object_of
+from pointsman.expressions.compiler import compile_expression
 from pointsman.expressions.failures import ExpressionError
-from pointsman.expressions.formula import compile_expression
 from pointsman.expressions.name_resolution import PathRead
 from pointsman.values import Json, JsonObject
 
@@ -75,8 +75,8 @@ _TEMPLATE_NAME: Final = re.compile(r"\{([A-Za-z_]\w*)(?:\[([^\]{}]+)\])?\}")
 def with_results(condition: str) -> str:
     """Replace `X condition result`, the dialect's term for the decision of the conditional X."""
 
-    def rewrite(found: re.Match[str]) -> str:
-        return found[0] if found[1] is None else branch_is("true", found[1])
+    def rewrite(match: re.Match[str]) -> str:
+        return match[0] if match[1] is None else branch_is("true", match[1])
 
     return _CONDITION_RESULT.sub(rewrite, condition)
 
@@ -108,13 +108,13 @@ def template_expression(template: str) -> str:
     """Return a `custom_template` ({items}, {count}, {items[key]}) as an expression over the results of the branches."""
     parts: list[str] = []
     at = 0
-    for found in _TEMPLATE_NAME.finditer(template):
-        value = "len(items)" if found[1] == "count" else found[1]
-        if found[2] is not None:
-            key = json.dumps(found[2].strip("\"'"), ensure_ascii=False)
+    for match in _TEMPLATE_NAME.finditer(template):
+        value = "len(items)" if match[1] == "count" else match[1]
+        if match[2] is not None:
+            key = json.dumps(match[2].strip("\"'"), ensure_ascii=False)
             value = f"find(branches, b => b.key == {key}).result"
-        parts += [json.dumps(template[at : found.start()], ensure_ascii=False), f"str({value})"]
-        at = found.end()
+        parts += [json.dumps(template[at : match.start()], ensure_ascii=False), f"str({value})"]
+        at = match.end()
     parts.append(json.dumps(template[at:], ensure_ascii=False))
     return " + ".join(part for part in parts if part != '""') or '""'
 
@@ -147,8 +147,8 @@ class GraphShape:
     @property
     def types(self) -> dict[str, str]:
         """Node id -> type, for nodes where both are texts."""
-        found = ((record.value.get("id"), record.value.get("type")) for record in self.nodes)
-        return {node: kind for node, kind in found if isinstance(node, str) and isinstance(kind, str)}
+        pairs = ((record.value.get("id"), record.value.get("type")) for record in self.nodes)
+        return {node: kind for node, kind in pairs if isinstance(node, str) and isinstance(kind, str)}
 
     def leaving(self, node: Json) -> tuple[Link, ...]:
         return self.by_source.get(key_of(node), ())
@@ -163,10 +163,10 @@ class GraphShape:
 
 
 def _grouped(links: Iterable[Link], end: Callable[[Link], Json]) -> dict[str, tuple[Link, ...]]:
-    found: dict[str, list[Link]] = {}
+    groups: dict[str, list[Link]] = {}
     for link in links:
-        found.setdefault(key_of(end(link)), []).append(link)
-    return {node: tuple(group) for node, group in found.items()}
+        groups.setdefault(key_of(end(link)), []).append(link)
+    return {node: tuple(group) for node, group in groups.items()}
 
 
 def shape_of(nodes: Iterable[Record], edges: Iterable[Record]) -> GraphShape:
@@ -232,7 +232,7 @@ def closing_links(shape: GraphShape, entry: Json) -> frozenset[int]:
         ends = kinds.get(key_of(link.source)), kinds.get(key_of(link.target))
         if link.mark is None and link.condition in (None, "", True) and not {"loop", "conditional"} & {*ends}:
             plain.setdefault(key_of(link.source), []).append((number, key_of(link.target)))
-    found: set[int] = set()
+    numbers: set[int] = set()
     done: set[str] = set()
     starts = [key_of(entry), *(key_of(record.value.get("id")) for record in shape.nodes)]
     for start in starts:
@@ -248,10 +248,10 @@ def closing_links(shape: GraphShape, entry: Json) -> frozenset[int]:
             if step is None:
                 del path[last]
             elif step[1] in path:
-                found.add(step[0])
+                numbers.add(step[0])
             elif step[1] not in done:
                 waiting.append(step[1])
-    return frozenset(found)
+    return frozenset(numbers)
 
 
 class GraphEdgeReader:

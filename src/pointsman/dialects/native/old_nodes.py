@@ -88,9 +88,9 @@ class Part:
                     )
                 elif not key.startswith("_"):
                     hint = did_you_mean(key, keys) or "The key is stored and exported, but has no effect."
-                    self.notes.warn("kept-key", pointer, f"{where} has the key {key!r}", hint=hint)
+                    self.notes.warn("ignored-key", pointer, f"{where} has the key {key!r}", hint=hint)
                 else:
-                    self.notes.note("kept-key", pointer, f"{where} keeps the private key {key!r}")
+                    self.notes.note("ignored-key", pointer, f"{where} keeps the private key {key!r}")
             else:
                 self.made[key] = value
         if odd:
@@ -116,7 +116,7 @@ def config_keys(kind: str) -> frozenset[str]:
 
 def document_keys(model: type[Model]) -> frozenset[str]:
     """Return the keys that a model has in documents."""
-    return frozenset(found.alias or name for name, found in model.model_fields.items())
+    return frozenset(field.alias or name for name, field in model.model_fields.items())
 
 
 def literal(value: Json) -> str:
@@ -168,8 +168,8 @@ def as_expression(value: Json) -> Json:
     literal."""
     if isinstance(value, str) and value.startswith("$"):
         return value
-    if isinstance(value, str) and (found := _ONE_PATH.fullmatch(value)):
-        return found[1]
+    if isinstance(value, str) and (match := _ONE_PATH.fullmatch(value)):
+        return match[1]
     return literal(value)
 
 
@@ -188,15 +188,15 @@ def _convert_defaults(config: Part) -> None:
     """Read defaults that are scalars of another type than their field with the intended type, as forms write them."""
     kinds: dict[str, Json] = {}
     variables = list_of(config.said.get("inputVariables"))
-    made: list[Json] = []
+    values: list[Json] = []
     for index, one in enumerate(variables):
         variable = object_of(one)
         kind = kinds[str(variable.get("name"))] = _HTML_TYPES.get(str(variable.get("type", "string")), {}).get("type")
         at = config.author + pointer_to("inputVariables", index)
         defaults = {key: kind for key in ("default", "defaultValue") if key in variable}
-        made.append({**variable, **_converted(variable, defaults, at, config.notes)} if defaults else one)
+        values.append({**variable, **_converted(variable, defaults, at, config.notes)} if defaults else one)
     if variables:
-        config.said["inputVariables"] = made
+        config.said["inputVariables"] = values
     if (defaults := object_of(config.said.get("defaults"))) and kinds:
         at = config.author + pointer_to("defaults")
         config.said["defaults"] = {**defaults, **_converted(defaults, kinds, at, config.notes)}
@@ -205,7 +205,7 @@ def _convert_defaults(config: Part) -> None:
 def _converted(values: JsonObject, kinds: Mapping[str, Json], at: str, notes: ImportNotes) -> JsonObject:
     """Return the values that change, with a warning each: texts that spell a number or a boolean, and scalars of a text
     field."""
-    found: JsonObject = {}
+    result: JsonObject = {}
     for key, kind in kinds.items():
         value, made = values.get(key), None
         if isinstance(value, str) and kind == "number" and _NUMBER.fullmatch(value.strip()):
@@ -215,10 +215,10 @@ def _converted(values: JsonObject, kinds: Mapping[str, Json], at: str, notes: Im
         elif isinstance(value, bool | int | float) and kind == "string":
             made = literal(value)
         if made is not None:
-            found[key] = made
+            result[key] = made
             message = f"the default is read as {literal(made)}"
             notes.warn("type-converted", at + pointer_to(key), message, hint="Write this value in the document.")
-    return found
+    return result
 
 
 def _form(value: Json) -> Json:
@@ -442,10 +442,10 @@ def _read_template_render(part: NodePart) -> None:
     bind = {}
     for key in list(config.said):
         value = config.said[key]
-        found = re.fullmatch(r"(\w+?)(Var|Variable|Path)", key)
-        if found and isinstance(value, str):
+        match = re.fullmatch(r"(\w+?)(Var|Variable|Path)", key)
+        if match and isinstance(value, str):
             config.take(key)
-            bind[found[1]] = value if found[2] == "Path" else field_path(value)
+            bind[match[1]] = value if match[2] == "Path" else field_path(value)
     if bind:
         config.put("bind", {**bind}, said_as="template")
 

@@ -36,7 +36,7 @@ def fields_in(value: Json) -> Iterator[str]:
     """Yield the fields that templates anywhere in a value name, in order."""
     match value:
         case str():
-            yield from (found[1] for found in _FIELD.finditer(value))
+            yield from (match[1] for match in _FIELD.finditer(value))
         case list():
             for inner in value:
                 yield from fields_in(inner)
@@ -53,15 +53,15 @@ def native_template(template: str, fields: Collection[str]) -> str:
 
     Closing braces count as doubled only if the template has doubled opening ones: a JSON example may end in `}}`.
     """
-    doubled = any(found[0] == "{{" for found in _BRACES.finditer(template) if found[1] is None)
+    doubled = any(match[0] == "{{" for match in _BRACES.finditer(template) if match[1] is None)
 
-    def rewrite(found: re.Match[str]) -> str:
-        name = found[1]
+    def rewrite(match: re.Match[str]) -> str:
+        name = match[1]
         if name is not None:
             return f"{{{name}}}" if name.split(".")[0] in fields else f"\\{{{name}}}"
         if not doubled:
-            return found[0]
-        return "\\{" if found[0] == "{{" else "}"
+            return match[0]
+        return "\\{" if match[0] == "{{" else "}"
 
     return _BRACES.sub(rewrite, template)
 
@@ -70,9 +70,9 @@ def action_of(label: Json, condition: Json, actions: Collection[Json]) -> str | 
     """Return the action that an edge of a checkpoint waits for: its label, or a condition that consists of an action
     only."""
     for text in (label, condition):
-        found = _ACTION.fullmatch(text) if isinstance(text, str) else None
-        if found is not None and (found[1].lower() in actions or text is condition):
-            return found[1].lower()
+        match = _ACTION.fullmatch(text) if isinstance(text, str) else None
+        if match is not None and (match[1].lower() in actions or text is condition):
+            return match[1].lower()
     return None
 
 
@@ -85,13 +85,13 @@ AGENT_WORDS: Final[Mapping[str, str]] = {
 """Native field of an agent -> its name in a step."""
 
 
-Ways = Iterable[tuple[str, str, bool]]
+Transitions = Iterable[tuple[str, str, bool]]
 """(source, target, whether the edge is unconditional)."""
 
 
-def predecessors(ways: Ways) -> dict[str, list[str]]:
+def predecessors(transitions: Transitions) -> dict[str, list[str]]:
     before: dict[str, list[str]] = {}
-    for source, target, _ in ways:
+    for source, target, _ in transitions:
         before.setdefault(target, []).append(source)
     return before
 
@@ -114,13 +114,13 @@ def fields_before(node: str, fields: Mapping[str, str | None], before: Mapping[s
             waiting.extend(before.get(here, ()))
 
 
-def output_field(fields: Mapping[str, str | None], ways: Ways) -> str | None:
+def output_field(fields: Mapping[str, str | None], transitions: Transitions) -> str | None:
     """Return the only field of all steps and gates at which the execution may end; None: several fields, or none."""
-    ways = list(ways)
-    before = predecessors(ways)
-    going_on = {source for source, _, always in ways if always}
-    found: set[str] = set()
+    transitions = list(transitions)
+    before = predecessors(transitions)
+    going_on = {source for source, _, always in transitions if always}
+    names: set[str] = set()
     for node, field in fields.items():
         if node not in going_on:
-            found.update([field] if field is not None else fields_before(node, fields, before))
-    return found.pop() if len(found) == 1 else None
+            names.update([field] if field is not None else fields_before(node, fields, before))
+    return names.pop() if len(names) == 1 else None

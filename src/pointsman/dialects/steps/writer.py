@@ -68,8 +68,10 @@ class _StepsWriting:
         """Record a loss if the output is not the one that the shape implies: the dialect cannot express it."""
         output = self.workflow.output
         fields = {str(node.id): None if node.type == "human" else _field(node) for node in self.workflow.nodes}
-        ways = [(edge.source, edge.target, isinstance(edge.condition, Always | None)) for edge in self.workflow.edges]
-        implied = output_field(fields, ways)
+        transitions = [
+            (edge.source, edge.target, isinstance(edge.condition, Always | None)) for edge in self.workflow.edges
+        ]
+        implied = output_field(fields, transitions)
         if output is not None and output != (field_path(implied) if implied else None):
             self.losses.append(
                 loss("/output", "this output", "steps", hint="Steps return the field that they write last.")
@@ -79,26 +81,26 @@ class _StepsWriting:
         node, at = self.workflow.nodes[index], f"/nodes/{index}"
         self.losses.extend(lost_fields(node, _NODE, at, "steps"))
         fields, extension = document_of(node), extension_of(node, "steps")
-        made: JsonObject = {"id": node.id, "type": "checkpoint" if node.type == "human" else "execute"}
-        made |= {field: fields[field] for field in ("name", "description", "position") if field in fields}
+        result: JsonObject = {"id": node.id, "type": "checkpoint" if node.type == "human" else "execute"}
+        result |= {field: fields[field] for field in ("name", "description", "position") if field in fields}
         step, gate = object_of(extension.pop("step", None)), object_of(extension.pop("checkpoint", None))
         match node.config:
             case HumanConfig() as config:
-                made["checkpoint"] = {**self._checkpoint(config, at), **gate}
+                result["checkpoint"] = {**self._checkpoint(config, at), **gate}
             case ToolConfig() as config if "execute_fn" in extension:
-                made["execute_fn"] = config.tool
+                result["execute_fn"] = config.tool
                 del extension["execute_fn"]
             case AgentConfig() as config:
-                made["step"] = {**self._agent(node, config, at), **step}
+                result["step"] = {**self._agent(node, config, at), **step}
             case ToolConfig() as config:
-                made["step"] = {**self._tool(node, config, at), **step}
+                result["step"] = {**self._tool(node, config, at), **step}
             case _:
                 hint = "The type is written, but the original runtime of steps does not support it."
                 self.losses.append(loss(f"{at}/type", type_of(node), "steps", hint=hint))
-                made["type"] = node.type
-                made["config"] = document_of(node.config)
+                result["type"] = node.type
+                result["config"] = document_of(node.config)
         self._check_routing(node, at)
-        return {**made, **extension}
+        return {**result, **extension}
 
     def _check_routing(self, node: Node, at: str) -> None:
         if node.type == "human" or not self.out[node.id]:
@@ -161,22 +163,22 @@ class _StepsWriting:
 
     def _checkpoint(self, config: HumanConfig, at: str) -> JsonObject:
         fields = document_of(config)
-        made: JsonObject = {}
+        result: JsonObject = {}
         if "title" in fields:
-            made["title"] = fields["title"]
+            result["title"] = fields["title"]
         if (message := fields.get("message")) is not None:
-            made["description"] = message.replace("\\{", "{") if isinstance(message, str) else message
+            result["description"] = message.replace("\\{", "{") if isinstance(message, str) else message
         options = [object_of(option).get("value") for option in list_of(fields.get("options"))]
-        made["allowed_actions"] = options or list_of(fields.get("actions")) or ["approve", "reject"]
+        result["allowed_actions"] = options or list_of(fields.get("actions")) or ["approve", "reject"]
         if any(option not in ACTIONS for option in options):
             hint = f"A checkpoint supports {', '.join(ACTIONS)}."
             self.losses.append(loss(f"{at}/config/options", "custom options", "steps", hint=hint))
         if "editable" in fields:
-            made["editable_fields"] = fields["editable"]
+            result["editable_fields"] = fields["editable"]
         if config.auto_proceed:
-            made["auto_proceed"] = True
-        if config.timeout is not None and (config.auto_proceed or config.on_timeout in made["allowed_actions"]):
-            made |= {"auto_proceed": True, "auto_proceed_timeout_seconds": config.timeout.seconds}
+            result["auto_proceed"] = True
+        if config.timeout is not None and (config.auto_proceed or config.on_timeout in result["allowed_actions"]):
+            result |= {"auto_proceed": True, "auto_proceed_timeout_seconds": config.timeout.seconds}
         elif config.timeout is not None:
             self.losses.append(loss(f"{at}/config/timeout", "failing after a timeout", "steps"))
         fields_written = (
@@ -191,15 +193,15 @@ class _StepsWriting:
             "onTimeout",
         )
         self.losses.extend(lost_fields(config, fields_written, f"{at}/config", "steps"))
-        return made
+        return result
 
     def edge(self, index: int) -> JsonObject:
         edge, at = self.workflow.edges[index], f"/edges/{index}"
         self.losses.extend(lost_fields(edge, _EDGE, at, "steps"))
         fields = document_of(edge)
-        made: JsonObject = {"from": edge.source, "to": edge.target}
-        made |= {field: fields[field] for field in ("id", "label") if field in fields}
-        return {**made, **self._condition(edge, at), **extension_of(edge, "steps")}
+        result: JsonObject = {"from": edge.source, "to": edge.target}
+        result |= {field: fields[field] for field in ("id", "label") if field in fields}
+        return {**result, **self._condition(edge, at), **extension_of(edge, "steps")}
 
     def _condition(self, edge: Edge, at: str) -> JsonObject:
         match edge.condition:

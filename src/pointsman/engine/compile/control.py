@@ -26,7 +26,7 @@ from pointsman.definition.model.control import (
 )
 from pointsman.definition.model.nodes import Node
 from pointsman.definition.model.policies import DEFAULTS, Budget, Config, More
-from pointsman.definition.model.policies import Limits as Said
+from pointsman.definition.model.policies import Limits as LimitsConfig
 from pointsman.definition.model.work import WorkflowCallConfig
 from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.engine.actions import (
@@ -70,13 +70,13 @@ DEFAULT_OF: Final[Mapping[str, float | None]] = {
 BUDGETS: Final = ("tokens", "modelCalls", "toolCalls", "costUsd")
 
 
-def capped(workflow: WorkflowDefinition, operator: Said) -> WorkflowDefinition:
+def capped(workflow: WorkflowDefinition, operator: LimitsConfig) -> WorkflowDefinition:
     """Return the workflow with every limit reduced to the operator's cap."""
     config = workflow.config or Config()
-    said = config.limits or Said()
+    limits = config.limits or LimitsConfig()
     change: dict[str, object] = {}
-    for name, field in Said.model_fields.items():
-        most, own = getattr(operator, name), getattr(said, name)
+    for name, field in LimitsConfig.model_fields.items():
+        most, own = getattr(operator, name), getattr(limits, name)
         allowed = amount(own) if own is not None else DEFAULT_OF.get(field.alias or name)
         if own is None and name == "node_time":
             continue  # its default depends on the kind of work: see `compile.work.times_of`
@@ -84,7 +84,9 @@ def capped(workflow: WorkflowDefinition, operator: Said) -> WorkflowDefinition:
             change[name] = most
     if not change:
         return workflow
-    return workflow.model_copy(update={"config": config.model_copy(update={"limits": said.model_copy(update=change)})})
+    return workflow.model_copy(
+        update={"config": config.model_copy(update={"limits": limits.model_copy(update=change)})}
+    )
 
 
 def amount(value: object) -> float | None:
@@ -100,15 +102,17 @@ def amount(value: object) -> float | None:
             return None
 
 
-def amounts(said: Said | More | None) -> dict[str, float]:
+def amounts(limits: LimitsConfig | More | None) -> dict[str, float]:
     """Return the limits that are set, by their names in documents."""
-    if said is None:
+    if limits is None:
         return {}
-    found = {field.alias or name: amount(getattr(said, name, None)) for name, field in type(said).model_fields.items()}
-    return {name: most for name, most in found.items() if most is not None}
+    values = {
+        field.alias or name: amount(getattr(limits, name, None)) for name, field in type(limits).model_fields.items()
+    }
+    return {name: most for name, most in values.items() if most is not None}
 
 
-def limits_of(workflow: WorkflowDefinition, original: WorkflowDefinition, operator: Said) -> PlanLimits:
+def limits_of(workflow: WorkflowDefinition, original: WorkflowDefinition, operator: LimitsConfig) -> PlanLimits:
     """Return the limits of a `capped` workflow; `original` is the workflow as its author wrote it."""
     config = workflow.config or Config()
     now = amounts(config.limits)
@@ -194,11 +198,11 @@ def parallel_action(
 def _named_order(config: ParallelConfig, starts: tuple[int, ...], edges: dict[int, PlanEdge]) -> list[int]:
     """Return the branch edges in the order of `branches`, if given, with each target once."""
     order: dict[str, int] = {name: place for place, name in enumerate(config.branches or ())}
-    known = [number for number in starts if number in edges]
+    targets = [number for number in starts if number in edges]
     by_target: dict[str, int] = {}
-    for number in known:
+    for number in targets:
         by_target.setdefault(edges[number].target, number)
-    chosen = list(by_target.values()) if config.branches else known
+    chosen = list(by_target.values()) if config.branches else targets
     return sorted(chosen, key=lambda n: order.get(edges[n].target, len(order)))
 
 
@@ -220,8 +224,8 @@ def join_action(config: JoinConfig, formulas: FormulaCompiler, graph: Graph, nod
     )
 
 
-def _keys(found: tuple[str, ...] | str | None) -> tuple[str, ...]:
-    return found if isinstance(found, tuple) else ()
+def _keys(keys: tuple[str, ...] | str | None) -> tuple[str, ...]:
+    return keys if isinstance(keys, tuple) else ()
 
 
 def _wait_rule(rule: WaitRule | None, formulas: FormulaCompiler) -> Test | Literal["all", "any"] | int | float:
@@ -255,7 +259,7 @@ def loop_action(
         items=formulas.value(config.over) if config.over is not None else None,
         item_name=config.as_,
         rounds_max=config.max_iterations,
-        body=frozenset(graph.ids[one] for one in shape.body),
+        body=frozenset(graph.ids[number] for number in shape.body),
         body_edges=tuple(edges[number] for number in shape.body_edges if number in edges),
         exit_edges=tuple(edges[number] for number in shape.exit_edges if number in edges),
         back=frozenset(edges[number].id for number in shape.back_edges if number in edges),
@@ -280,8 +284,8 @@ def _goes_on(config: LoopConfig, formulas: FormulaCompiler) -> Test | None:
         if stop is None:
             return True
         loop = env.names.get("loop")
-        done = loop.get("iteration") if isinstance(loop, dict) else 0
-        return done == 0 or not stop(env)
+        rounds = loop.get("iteration") if isinstance(loop, dict) else 0
+        return rounds == 0 or not stop(env)
 
     return holds
 
@@ -305,7 +309,7 @@ def human_task_action(config: HumanConfig, formulas: FormulaCompiler, nodes: fro
         displayed=_shown(config, formulas),
         editable=tuple(formulas.path(path) for path in config.editable or ()),
         terms=terms,
-        limit_raises={one.value: amounts(one.more) for one in config.options or () if one.more is not None},
+        limit_raises={option.value: amounts(option.more) for option in config.options or () if option.more is not None},
     )
 
 
@@ -314,8 +318,8 @@ def _silent(env: Environment) -> Json:
 
 
 def _options(config: HumanConfig, formulas: FormulaCompiler) -> tuple[JsonObject, ...]:
-    given: tuple[HumanOption, ...] = tuple(config.options or ())
-    if given:
+    options: tuple[HumanOption, ...] = tuple(config.options or ())
+    if options:
         return tuple(
             {
                 "value": option.value,
@@ -323,7 +327,7 @@ def _options(config: HumanConfig, formulas: FormulaCompiler) -> tuple[JsonObject
                 **({"labels": dict(labels)} if (labels := formulas.texts(option.label)) else {}),
                 **({"style": option.style} if option.style is not None else {}),
             }
-            for option in given
+            for option in options
         )
     actions: tuple[str, ...] = config.actions or ("approve", "reject")
     return tuple({"value": action, "label": action.capitalize(), "style": STYLE[action]} for action in actions)
@@ -335,42 +339,43 @@ def _shown(config: HumanConfig, formulas: FormulaCompiler) -> Value | None:
     parts = [(source, formulas.value(source)) for source in config.show]
 
     def show(env: Environment) -> Json:
-        found: JsonObject = {}
+        result: JsonObject = {}
         for source, value in parts:
-            found[source] = value(env)
-        return found
+            result[source] = value(env)
+        return result
 
     return show
 
 
 def terms_of(
-    said: policies.Approvers | None,
+    approvers: policies.Approvers | None,
     timeout: Duration | None,
     escalation: tuple[policies.Escalation, ...] | None,
     on_timeout: str,
 ) -> GateTerms:
     """Return the conditions of a human task: approvers, deadline and escalation."""
     if timeout is None:
-        return GateTerms(approvers=_approvers(said) if said is not None else None, on_timeout=on_timeout)
+        return GateTerms(approvers=_approvers(approvers) if approvers is not None else None, on_timeout=on_timeout)
     levels = tuple(
         EscalationLevel(approvers=_approvers(level.approvers), timeout_s=(level.timeout or timeout).seconds)
         for level in escalation or ()
     )
     return GateTerms(
-        approvers=_approvers(said) if said is not None else None,
+        approvers=_approvers(approvers) if approvers is not None else None,
         timeout_s=timeout.seconds,
         on_timeout=on_timeout,
         levels=levels,
     )
 
 
-def _approvers(said: policies.Approvers) -> GateApprovers:
+def _approvers(approvers: policies.Approvers) -> GateApprovers:
     return GateApprovers(
-        groups=said.groups,
-        users=said.users,
-        quorum=said.quorum or 1,
-        reject_quorum=said.reject_quorum or 1,
-        delegable=said.delegable is not False,
+        groups=approvers.groups,
+        users=approvers.users,
+        quorum=approvers.quorum or 1,
+        reject_quorum=approvers.reject_quorum or 1,
+        delegable=approvers.delegable is not False,
+        by_link=bool(approvers.by_link),
     )
 
 
@@ -409,7 +414,7 @@ def emit_action(config: EmitConfig, formulas: FormulaCompiler) -> EmitAction:
 
 def workflow_action(
     config: WorkflowCallConfig,
-    given: Value | None,
+    inputs: Value | None,
     formulas: FormulaCompiler,
     retry: Retry = NO_RETRY,
     on_failure: str = "fail",
@@ -417,7 +422,7 @@ def workflow_action(
     """Compile a call of a sub-workflow."""
     return WorkflowAction(
         workflow=config.workflow,
-        input=formulas.mapping(config.input) or given,
+        input=formulas.mapping(config.input) or inputs,
         wait=config.mode != "start",
         retry=retry,
         on_failure="continue" if on_failure == "continue" else "fail",
@@ -436,26 +441,26 @@ def aggregate_of(config: JoinConfig) -> Aggregate | None:
     order = tuple(config.order or ())
     separator = SEPARATOR if config.separator is None else config.separator
     if name in ("concat", "stitch"):
-        return lambda seen: separator.join(text_of(one.value) for one in ordered(seen, order))
+        return lambda results: separator.join(text_of(result.value) for result in ordered(results, order))
     simple: dict[str, Aggregate] = {
-        "object": lambda seen: {one.key: one.value for one in ordered(seen, order)},
-        "merge": lambda seen: merged(ordered(seen, order)),
-        "first": lambda seen: ordered(seen, order)[0].value if seen else None,
-        "last": lambda seen: ordered(seen, order)[-1].value if seen else None,
-        "vote": lambda seen: vote(ordered(seen, order)),
+        "object": lambda results: {result.key: result.value for result in ordered(results, order)},
+        "merge": lambda results: merged(ordered(results, order)),
+        "first": lambda results: ordered(results, order)[0].value if results else None,
+        "last": lambda results: ordered(results, order)[-1].value if results else None,
+        "vote": lambda results: vote(ordered(results, order)),
     }
     if name in simple:
         return simple[name]
     listed = order or (name == "list" and config.merge_key is not None)  # otherwise the value at the path is the result
-    return (lambda seen: [one.value for one in ordered(seen, order)]) if listed else None
+    return (lambda results: [result.value for result in ordered(results, order)]) if listed else None
 
 
 def aggregate_value(config: JoinConfig, formulas: FormulaCompiler) -> Value | None:
     """Return a computed aggregate: an expression, or the template of `stitch`."""
-    known = ("list", "object", "merge", "concat", "first", "last", "vote", "stitch")
+    names = ("list", "object", "merge", "concat", "first", "last", "vote", "stitch")
     if config.template is not None:
         return _stitched(config, formulas)
-    if config.aggregate is not None and config.aggregate not in known:
+    if config.aggregate is not None and config.aggregate not in names:
         return formulas.inside("results", "branches", "items", "arrived", "total").value(config.aggregate)
     return None
 
@@ -481,15 +486,15 @@ def _stitched(config: JoinConfig, formulas: FormulaCompiler) -> Value:
 
 
 def _in_order(branches: Sequence[Json], order: tuple[str, ...]) -> list[JsonObject]:
-    found = [branch for branch in branches if isinstance(branch, dict)]
-    return sorted(found, key=lambda b: order.index(str(b.get("key"))) if str(b.get("key")) in order else len(order))
+    objects = [branch for branch in branches if isinstance(branch, dict)]
+    return sorted(objects, key=lambda b: order.index(str(b.get("key"))) if str(b.get("key")) in order else len(order))
 
 
-def ordered(seen: list[BranchResult], order: tuple[str, ...]) -> list[BranchResult]:
+def ordered(results: list[BranchResult], order: tuple[str, ...]) -> list[BranchResult]:
     """Return results in branch order, with the named keys first."""
     if not order:
-        return seen
-    return sorted(seen, key=lambda one: order.index(one.key) if one.key in order else len(order))
+        return results
+    return sorted(results, key=lambda result: order.index(result.key) if result.key in order else len(order))
 
 
 def text_of(value: Json) -> str:
@@ -499,20 +504,20 @@ def text_of(value: Json) -> str:
     return "" if value is None else msgspec.json.encode(value).decode()
 
 
-def merged(seen: list[BranchResult]) -> JsonObject:
+def merged(results: list[BranchResult]) -> JsonObject:
     """Merge objects in order; later keys win. A value that is not an object is stored under its branch key."""
-    found: JsonObject = {}
-    for one in seen:
-        found |= one.value if isinstance(one.value, dict) else {one.key: one.value}
-    return found
+    merged_values: JsonObject = {}
+    for result in results:
+        merged_values |= result.value if isinstance(result.value, dict) else {result.key: result.value}
+    return merged_values
 
 
-def vote(seen: list[BranchResult]) -> Json:
+def vote(results: list[BranchResult]) -> Json:
     """Return the value that most branches returned; in a tie, the value that arrived first."""
     counts: dict[bytes, int] = {}
     values: dict[bytes, Json] = {}
-    for one in seen:
-        mark = msgspec.json.encode(one.value, order="deterministic")
+    for result in results:
+        mark = msgspec.json.encode(result.value, order="deterministic")
         counts[mark] = counts.get(mark, 0) + 1
-        values.setdefault(mark, one.value)
+        values.setdefault(mark, result.value)
     return values[max(counts, key=lambda mark: counts[mark])] if counts else None

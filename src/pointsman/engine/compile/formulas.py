@@ -22,8 +22,9 @@ from pointsman.definition.naming_rules import names_at_large, spelling_of
 from pointsman.engine.actions import ConstantValue, PlanEdge, Test, Value
 from pointsman.engine.plan import OutputWrite
 from pointsman.engine.steps import Reducer
+from pointsman.expressions.compiler import compile_expression
 from pointsman.expressions.environment import Environment, Names
-from pointsman.expressions.formula import PathRead, compile_expression
+from pointsman.expressions.name_resolution import PathRead
 from pointsman.expressions.operators import equals, same_label
 from pointsman.expressions.paths import Path, compile_path
 from pointsman.expressions.templates import SecretText, compile_parameters, compile_template
@@ -80,10 +81,10 @@ class FormulaCompiler:
         template = compile_template(raw, names=self.names, spelling=self.spelling)
 
         def render(env: Environment) -> Json:
-            found = template.render(env)
+            text = template.render(env)
             if env.missing is not None:
-                env.missing.extend(found.missing)
-            return found.text
+                env.missing.extend(text.missing)
+            return text.text
 
         return render
 
@@ -120,10 +121,10 @@ class FormulaCompiler:
         parts = [(name, self.value(text)) for name, text in source.items()]
 
         def gather(env: Environment) -> Json:
-            found: JsonObject = {}
+            values: JsonObject = {}
             for name, value in parts:
-                found[name] = value(env)
-            return found
+                values[name] = value(env)
+            return values
 
         return gather
 
@@ -225,8 +226,8 @@ def _conditioned(plain: PlanEdge, edge: Edge, graph: Graph, ref: EdgeRef, formul
         case Contains(field=field, value=value):
             return replace(plain, kind="test", test=_contains(field, value, formulas))
         case Exists(field=field):
-            found = formulas.value(field)
-            return replace(plain, kind="test", test=_exists(found))
+            value_of = formulas.value(field)
+            return replace(plain, kind="test", test=_exists(value_of))
         case AskModel():
             return replace(plain, kind="test", test=_judged(judge_of(plain.source), plain.id))
         case OnError(codes=codes):
@@ -243,26 +244,26 @@ def question_of(edge: Edge, ref: EdgeRef, formulas: FormulaCompiler) -> EdgeQues
 
 
 def _equals(field: str, value: Json, formulas: FormulaCompiler) -> Test:
-    found = formulas.value(field)
+    value_of = formulas.value(field)
     if field.rstrip().endswith((".branch", ".action", ".response")):
-        return lambda env: same_label(found(env), value)
-    return lambda env: equals(found(env), value)
+        return lambda env: same_label(value_of(env), value)
+    return lambda env: equals(value_of(env), value)
 
 
-def _exists(found: Value) -> Test:
-    return lambda env: found(env) is not None
+def _exists(value_of: Value) -> Test:
+    return lambda env: value_of(env) is not None
 
 
 def _contains(field: str, value: Json, formulas: FormulaCompiler) -> Test:
-    found = formulas.value(field)
+    value_of = formulas.value(field)
 
     def holds(env: Environment) -> bool:
-        held = found(env)
-        if isinstance(held, str):
-            return isinstance(value, str) and value in held
-        if isinstance(held, dict):
-            return isinstance(value, str) and value in held
-        return isinstance(held, list) and any(equals(one, value) for one in held)
+        container = value_of(env)
+        if isinstance(container, str):
+            return isinstance(value, str) and value in container
+        if isinstance(container, dict):
+            return isinstance(value, str) and value in container
+        return isinstance(container, list) and any(equals(item, value) for item in container)
 
     return holds
 

@@ -96,42 +96,42 @@ class NodeCompiler:
     def nodes(self, position: int) -> list[PlanNode]:
         """Return the plan node and, if its edges ask a model, the hidden judge behind it."""
         node = self.graph.links.nodes[position]
-        made = self._node(position, node)
+        plan_node = self._node(position, node)
         if node.id in self.compensations:
-            return [_alone(made)]
+            return [_alone(plan_node)]
         questions = self._questions(position)
-        return [made] if not questions else self._judged(made, node, questions)
+        return [plan_node] if not questions else self._judged(plan_node, node, questions)
 
     def _node(self, position: int, node: Node) -> PlanNode:
         formulas = self.formulas.inside(*self._as_names(position))
-        does = self._does(position, node, formulas)
+        action = self._does(position, node, formulas)
         out = tuple(self.edges[number] for number in self.graph.out[position] if number in self.edges)
-        out += _timeout_edge(node, does, out)
+        out += _timeout_edge(node, action, out)
         catches = tuple(edge for edge in out if edge.kind == "error")
-        ways = tuple(edge for edge in out if edge.kind != "error")
+        edges = tuple(edge for edge in out if edge.kind != "error")
         leave = routing_of(node)
-        plain = len(ways) == 1 and ways[0].kind == "plain" and not isinstance(does, LoopAction | ParallelAction)
+        plain = len(edges) == 1 and edges[0].kind == "plain" and not isinstance(action, LoopAction | ParallelAction)
         return PlanNode(
             id=node.id,
             index=position,
             type=node.type,
             display_name=write_text(node.name) if node.name is not None and formulas.all_languages else None,
-            action=does,
-            enter=self._enter(position, node, does),
+            action=action,
+            enter=self._enter(position, node, action),
             exits=Exits(
                 mode=leave,
-                edges=ways,
-                straight=ways[0] if plain and not (leave == "label" and node.type == "human") else None,
+                edges=edges,
+                straight=edges[0] if plain and not (leave == "label" and node.type == "human") else None,
                 catches=catches,
-                labels=_labels(ways),
-                fallback=_fallback(ways) if leave == "label" else None,
-                tool_executor=self._tool_executor(ways),
-                no_route=self._no_route(node, leave, ways),
+                labels=_labels(edges),
+                fallback=_fallback(edges) if leave == "label" else None,
+                tool_executor=self._tool_executor(edges),
+                no_route=self._no_route(node, leave, edges),
             ),
             outputs=work.outputs_of(node, formulas),
             transparent=node.type in TRANSPARENT,
             position=NodePosition(
-                parallels=tuple(self.graph.ids[one] for one in self.graph.scopes[position] or ()),
+                parallels=tuple(self.graph.ids[number] for number in self.graph.scopes[position] or ()),
                 loops=self.loops_of.get(position, ()),
                 has_lineage=position in self.separate.threaded,
                 splits_apart=position in self.separate.apart,
@@ -146,15 +146,17 @@ class NodeCompiler:
 
     def _as_names(self, position: int) -> list[str]:
         """Return the `as` names of the parallels and loops around a node."""
-        around = [self.graph.links.nodes[one] for one in self.graph.scopes[position] or ()]
-        around += [self.graph.links.nodes[self.graph.index[one]] for one in self.loops_of.get(position, ())]
-        configs = [one.config for one in around if isinstance(one.config, ParallelConfig | LoopConfig)]
+        around = [self.graph.links.nodes[number] for number in self.graph.scopes[position] or ()]
+        around += [self.graph.links.nodes[self.graph.index[loop]] for loop in self.loops_of.get(position, ())]
+        configs = [
+            enclosing.config for enclosing in around if isinstance(enclosing.config, ParallelConfig | LoopConfig)
+        ]
         names = [config.as_ for config in configs if config.as_ is not None]
         return [*names, COMPENSATED] if self.graph.ids[position] in self.compensations else names
 
     def _does(self, position: int, node: Node, formulas: FormulaCompiler) -> Action:  # noqa: C901 - one flat list of types
         config = node.config
-        given = formulas.mapping(node.inputs)
+        inputs = formulas.mapping(node.inputs)
         formulas = formulas.inside(*(node.inputs or {}))
         match config:
             case StartConfig():
@@ -184,25 +186,25 @@ class NodeCompiler:
             case WorkflowCallConfig():
                 retry = work.retry_of(node.execution, self.workflow.config)
                 on_failure = work.on_failure_of(node.execution, self.workflow.config)
-                return control.workflow_action(config, given, formulas, retry, on_failure)
+                return control.workflow_action(config, inputs, formulas, retry, on_failure)
             case DecisionConfig() if config.llm_prompt is None:
                 return control.decision_action(config, formulas) or NoOpAction()
             case _:
-                return self._work(node, formulas, given)
+                return self._work(node, formulas, inputs)
 
-    def _work(self, node: Node, formulas: FormulaCompiler, given: Value | None) -> Action:
+    def _work(self, node: Node, formulas: FormulaCompiler, inputs: Value | None) -> Action:
         config = node.config
         if isinstance(config, AgentConfig):
-            return self._agent(node, config, formulas, given)
+            return self._agent(node, config, formulas, inputs)
         spec = self._spec(node, node.type, work.document_of(config))
         match config:
             case ToolConfig():
                 spec = replace(spec, secrets=formulas.secrets(config.parameters))
-                resolve = work.tool_input(config, formulas, given)
+                resolve = work.tool_input(config, formulas, inputs)
             case MemoryConfig():
                 resolve = work.memory_input(config, formulas)
             case CodeConfig():
-                resolve = work.code_input(config, formulas, given)
+                resolve = work.code_input(config, formulas, inputs)
             case ToolExecutorConfig():
                 return work.work_of(node, spec, _nothing, self.workflow.config, times=self.times)
             case DecisionConfig():
@@ -211,20 +213,20 @@ class NodeCompiler:
                 resolve = work.decision_input(config, formulas)
                 return work.work_of(node, spec, resolve, self.workflow.config, times=self.times, is_decision=True)
             case PlannerConfig():
-                resolve = work.planner_input(config, self.agents, formulas, given)
+                resolve = work.planner_input(config, self.agents, formulas, inputs)
             case VerifierConfig():
-                resolve = work.verifier_input(node.id, config, formulas, given)
+                resolve = work.verifier_input(node.id, config, formulas, inputs)
                 return work.work_of(node, spec, resolve, self.workflow.config, times=self.times, is_decision=True)
             case StructuredRecordConfig():
-                resolve = work.record_input(config, formulas, given)
+                resolve = work.record_input(config, formulas, inputs)
             case HttpConfig():
                 spec = replace(spec, secrets=work.secrets_of_request(spec.config, formulas))
-                resolve = work.other_input(spec.config, formulas, given)
+                resolve = work.other_input(spec.config, formulas, inputs)
             case _:
-                resolve = work.other_input(spec.config, formulas, given)
+                resolve = work.other_input(spec.config, formulas, inputs)
         return work.work_of(node, spec, resolve, self.workflow.config, times=self.times)
 
-    def _agent(self, node: Node, config: AgentConfig, formulas: FormulaCompiler, given: Value | None) -> Action:
+    def _agent(self, node: Node, config: AgentConfig, formulas: FormulaCompiler, inputs: Value | None) -> Action:
         agent, name = work.resolved_agent(config, self.agents)
         leaves_calls = self.has_executor
         spec = replace(
@@ -234,7 +236,7 @@ class NodeCompiler:
             conversational=self.conversational,
             leaves_calls=leaves_calls,
         )
-        resolve = work.agent_input(agent, formulas, given)
+        resolve = work.agent_input(agent, formulas, inputs)
         listens = self.messages and (agent.prompt is None or leaves_calls)
         scope = agent.memory.scope if agent.memory is not None else None
         if scope == "none" and not leaves_calls:  # otherwise the agent needs the results of its own calls
@@ -251,7 +253,7 @@ class NodeCompiler:
         )
 
     def _spec(self, node: Node, kind: str, config: dict[str, Json]) -> WorkSpec:
-        said = self.workflow.config
+        settings = self.workflow.config
         return WorkSpec(
             node=node.id,
             kind=kind,
@@ -259,7 +261,7 @@ class NodeCompiler:
             name=node.name.in_(self.formulas.language) if node.name is not None else node.id,
             settings={
                 **({"model": self.model} if self.model is not None else {}),
-                "defaultModel": self.model or (said.default_model if said is not None else None),
+                "defaultModel": self.model or (settings.default_model if settings is not None else None),
                 "workflow": self.workflow.id,
                 "language": self.formulas.language,
                 **work.call_times(self.times),
@@ -272,30 +274,30 @@ class NodeCompiler:
         if routing_of(node) != "label":
             return ()
         position = self.graph.index[node.id]
-        found: list[str] = []
+        names: list[str] = []
         for number in self.graph.out[position]:
             edge = self.edges.get(number)
             if edge is not None and edge.label is not None and not self._is_executor(edge.target):
-                found.append(edge.label)
-        return tuple(dict.fromkeys(found))
+                names.append(edge.label)
+        return tuple(dict.fromkeys(names))
 
     def _is_executor(self, target: str) -> bool:
         return target != END and self.graph.links.nodes[self.graph.index[target]].type == "tool_executor"
 
-    def _tool_executor(self, ways: tuple[PlanEdge, ...]) -> PlanEdge | None:
-        return next((edge for edge in ways if self._is_executor(edge.target)), None)
+    def _tool_executor(self, edges: tuple[PlanEdge, ...]) -> PlanEdge | None:
+        return next((edge for edge in edges if self._is_executor(edge.target)), None)
 
-    def _enter(self, position: int, node: Node, does: Action) -> EnterMode:
-        if isinstance(does, LoopAction):
+    def _enter(self, position: int, node: Node, action: Action) -> EnterMode:
+        if isinstance(action, LoopAction):
             return "loop"
-        if isinstance(does, JoinAction) and does.closes:
+        if isinstance(action, JoinAction) and action.closes:
             return "join"
         coming = [number for number in self.graph.into[position] if number in self.edges]
         if len(coming) <= 1:
             return "arrival"
         return "each" if passes_separately(node) else "merge"
 
-    def _no_route(self, node: Node, leave: str, ways: tuple[PlanEdge, ...]) -> NoRoute:
+    def _no_route(self, node: Node, leave: str, edges: tuple[PlanEdge, ...]) -> NoRoute:
         match node.type:
             case "tool_executor":
                 return "caller"
@@ -303,11 +305,11 @@ class NodeCompiler:
                 return "cancel"
             case "decision":
                 imported = self.workflow.dialect not in (None, "native")
-                return "end" if not ways or (imported and leave != "label") else "fail"
+                return "end" if not edges or (imported and leave != "label") else "fail"
             case _ if leave == "label" and node.type != "verifier":
-                return "turn" if self.conversational else "fail" if ways else "end"
+                return "turn" if self.conversational else "fail" if edges else "end"
             case "verifier":
-                return "fail" if ways else "end"
+                return "fail" if edges else "end"
             case _:
                 return "end"
 
@@ -318,27 +320,27 @@ class NodeCompiler:
         return limits.visits
 
     def _questions(self, position: int) -> list[tuple[int, EdgeQuestion]]:
-        found: list[tuple[int, EdgeQuestion]] = []
+        questions: list[tuple[int, EdgeQuestion]] = []
         for number in self.graph.out[position]:
             if number < len(self.workflow.edges):
                 question = question_of(self.workflow.edges[number], self.graph.edges[number], self.formulas)
                 if question is not None:
-                    found.append((number, question))
-        return found
+                    questions.append((number, question))
+        return questions
 
-    def _judged(self, made: PlanNode, node: Node, questions: list[tuple[int, EdgeQuestion]]) -> list[PlanNode]:
+    def _judged(self, plan_node: PlanNode, node: Node, questions: list[tuple[int, EdgeQuestion]]) -> list[PlanNode]:
         """Split a node: it leads to its judge, and the judge takes over its unlabelled edges."""
         judge = judge_of(node.id)
-        bridge = PlanEdge(id=judge, index=made.index, source=node.id, target=judge)
-        exits = made.exits
+        bridge = PlanEdge(id=judge, index=plan_node.index, source=node.id, target=judge)
+        exits = plan_node.exits
         labelled = tuple(edge for edge in exits.edges if edge.kind == "label") if exits.mode == "label" else ()
         spec = self._spec(node, "judge", {})
-        asked = work.judge_input([question for _, question in questions])
+        judge_input = work.judge_input([question for _, question in questions])
         asks = replace(
-            made,
+            plan_node,
             id=judge,
             type="judge",
-            action=work.work_of(node, spec, asked, self.workflow.config, times=self.times, is_decision=True),
+            action=work.work_of(node, spec, judge_input, self.workflow.config, times=self.times, is_decision=True),
             enter="arrival",
             exits=replace(
                 exits,
@@ -351,7 +353,7 @@ class NodeCompiler:
             outputs=(),
             transparent=True,
             hidden=True,
-            policy=replace(made.policy, skip=None),
+            policy=replace(plan_node.policy, skip=None),
         )
         first = replace(
             exits,
@@ -360,24 +362,24 @@ class NodeCompiler:
             labels=_labels(labelled),
             fallback=bridge if labelled else None,
         )
-        return [replace(made, exits=first), asks]
+        return [replace(plan_node, exits=first), asks]
 
 
-def _alone(made: PlanNode) -> PlanNode:
+def _alone(plan_node: PlanNode) -> PlanNode:
     """Return a compensation node: the engine enters it directly, and it has no exit edges."""
-    exits = Exits(tool_executor=made.exits.tool_executor, no_route="undone")
-    return replace(made, enter="arrival", exits=exits, policy=replace(made.policy, compensate=None))
+    exits = Exits(tool_executor=plan_node.exits.tool_executor, no_route="undone")
+    return replace(plan_node, enter="arrival", exits=exits, policy=replace(plan_node.policy, compensate=None))
 
 
-def _timeout_edge(node: Node, does: Action, out: tuple[PlanEdge, ...]) -> tuple[PlanEdge, ...]:
+def _timeout_edge(node: Node, action: Action, out: tuple[PlanEdge, ...]) -> tuple[PlanEdge, ...]:
     """Return the timeout edge of a gate if another edge already leads to the same node."""
-    if not isinstance(does, HumanTaskAction) or any(edge.label == does.terms.on_timeout for edge in out):
+    if not isinstance(action, HumanTaskAction) or any(edge.label == action.terms.on_timeout for edge in out):
         return ()
-    way = next((edge for edge in out if timeout_label(edge.target) == does.terms.on_timeout), None)
+    timeout_edge = next((edge for edge in out if timeout_label(edge.target) == action.terms.on_timeout), None)
     return (
         ()
-        if way is None
-        else (replace(way, id=f"{node.id}-timeout", kind="label", label=does.terms.on_timeout, test=None),)
+        if timeout_edge is None
+        else (replace(timeout_edge, id=f"{node.id}-timeout", kind="label", label=action.terms.on_timeout, test=None),)
     )
 
 
@@ -390,24 +392,24 @@ def _progress(env: object) -> Json:
 
 
 def _labels(ways: tuple[PlanEdge, ...]) -> dict[str, PlanEdge]:
-    found: dict[str, PlanEdge] = {}
+    edges: dict[str, PlanEdge] = {}
     for edge in ways:
         if edge.label is not None:
-            found.setdefault(edge.label, edge)
-    return found
+            edges.setdefault(edge.label, edge)
+    return edges
 
 
-def _fallback(ways: tuple[PlanEdge, ...]) -> PlanEdge | None:
-    return next((edge for edge in ways if edge.kind in ("plain", "default")), None)
+def _fallback(edges: tuple[PlanEdge, ...]) -> PlanEdge | None:
+    return next((edge for edge in edges if edge.kind in ("plain", "default")), None)
 
 
 def _loops_of(graph: Graph) -> dict[int, tuple[str, ...]]:
     """Return for each node the loops whose bodies contain it, innermost (smallest body) first."""
-    found: dict[int, list[tuple[int, str]]] = {}
+    arrivals: dict[int, list[tuple[int, str]]] = {}
     for loop, shape in graph.loops.items():
         for node in shape.body:
-            found.setdefault(node, []).append((len(shape.body), graph.ids[loop]))
-    return {node: tuple(name for _, name in sorted(loops)) for node, loops in found.items()}
+            arrivals.setdefault(node, []).append((len(shape.body), graph.ids[loop]))
+    return {node: tuple(name for _, name in sorted(loops)) for node, loops in arrivals.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -443,18 +445,18 @@ def separate(graph: Graph) -> Separate:
 
 
 def _until_merged(graph: Graph, starts: Iterable[int]) -> frozenset[int]:
-    found: set[int] = set()
+    nodes: set[int] = set()
     waiting = list(starts)
     while waiting:
         node = waiting.pop()
-        if node in found:
+        if node in nodes:
             continue
-        found.add(node)
+        nodes.add(node)
         join = graph.join_of.get(node)
         if join is not None and graph.closes[join][0] == node:
             waiting.append(join)  # the join closes each of its parallels separately
         waiting += [target for target in graph.links.targets(node) if not _merges(graph, target)]
-    return frozenset(found)
+    return frozenset(nodes)
 
 
 def _merges(graph: Graph, node: int) -> bool:
@@ -467,16 +469,16 @@ def _beside_cycles(graph: Graph) -> list[int]:
     The rounds of a loop node are not such cycles: each round waits for its whole body.
     """
     ends_round = {edge for loop in graph.loops.values() for edge in loop.back_edges}
-    ways = [
+    edges = [
         [graph.edges[edge].target for edge in out if edge not in ends_round and graph.edges[edge].target >= 0]
         for out in graph.out
     ]
-    found: list[int] = []
-    for cycle in cycles(ways):
+    indexes: list[int] = []
+    for cycle in cycles(edges):
         inside = set(cycle)
         if any(_splits(graph, node) for node in cycle):
-            found += [to for node in cycle for to in ways[node] if to not in inside and not _merges(graph, to)]
-    return found
+            indexes += [to for node in cycle for to in edges[node] if to not in inside and not _merges(graph, to)]
+    return indexes
 
 
 def _splits(graph: Graph, position: int) -> bool:

@@ -79,20 +79,20 @@ def _leads_on(node: PlanNode, labels: tuple[str, ...]) -> bool:
     return any(edge.label in labels for edge in node.exits.edges)
 
 
-def _leads_nowhere(node: PlanNode, said: str) -> PartialRunInvalid:
-    known = [edge.label for edge in node.exits.edges if edge.label is not None]
+def _leads_nowhere(node: PlanNode, label: str) -> PartialRunInvalid:
+    labels = [edge.label for edge in node.exits.edges if edge.label is not None]
     return PartialRunInvalid(
-        f"{node.id!r} is pinned to {said}, but no edge accepts it",
+        f"{node.id!r} is pinned to {label}, but no edge accepts it",
         node=node.id,
         why="leads-nowhere",
-        hint=f"Edges lead on for: {', '.join(dict.fromkeys(known)) or 'none'}.",
+        hint=f"Edges lead on for: {', '.join(dict.fromkeys(labels)) or 'none'}.",
     )
 
 
 def _must_match(node: PlanNode, schema: dict[str, Json], value: Json) -> None:
     # `next` selects the agent's edge and is not part of the output schema.
-    said = {key: part for key, part in value.items() if key != "next"} if isinstance(value, dict) else value
-    wrong = next(iter(JsonSchema(schema).misfits(said, most=1)), None)
+    result = {key: part for key, part in value.items() if key != "next"} if isinstance(value, dict) else value
+    wrong = next(iter(JsonSchema(schema).misfits(result, most=1)), None)
     if wrong is not None:
         place = "/".join(str(part) for part in wrong.path)
         raise PartialRunInvalid(
@@ -110,12 +110,12 @@ _STEP: Final = re.compile(r"(?:.*/)?(?P<node>[^/~#]+)(?:~[^/#]*)?(?:#\d+)?")
 """The written form of a step id; the group is its node (`engine.steps`)."""
 
 
-def partial_run_plan(plan: Plan, said: JsonObject) -> Plan:
-    """Return the plan of a partial run. `said` is the option of its execution. Raises `PartialRunInvalid`."""
-    alone = said.get("node")
-    pinned = said.get("pinned")
+def partial_run_plan(plan: Plan, options: JsonObject) -> Plan:
+    """Return the plan of a partial run. `options` is the option of its execution. Raises `PartialRunInvalid`."""
+    alone = options.get("node")
+    pinned = options.get("pinned")
     values, steps = _by_node_and_step(plan, pinned if isinstance(pinned, dict) else {})
-    until = {_end_of(_known(plan, name, "a target of the run"), plan) for name in _names(said, "until")}
+    until = {_end_of(_known(plan, name, "a target of the run"), plan) for name in _names(options, "until")}
     if alone is not None:
         _must_stand_alone(_known(plan, str(alone), "run alone"))
         until = {str(alone)}
@@ -134,27 +134,27 @@ def partial_run_plan(plan: Plan, said: JsonObject) -> Plan:
             step_mocks=steps,
             until=frozenset(until),
             performed=frozenset(until | leading),
-            breakpoints=frozenset(_known(plan, name, "a breakpoint").id for name in _names(said, "breakpoints")),
+            breakpoints=frozenset(_known(plan, name, "a breakpoint").id for name in _names(options, "breakpoints")),
             alone=None if alone is None else str(alone),
-            given=said.get("given"),
+            given=options.get("given"),
         ),
     )
 
 
-def _names(said: JsonObject, key: str) -> Iterator[str]:
-    found = said.get(key)
-    return (str(one) for one in found) if isinstance(found, list) else iter(())
+def _names(options: JsonObject, key: str) -> Iterator[str]:
+    names = options.get(key)
+    return (str(name) for name in names) if isinstance(names, list) else iter(())
 
 
 def _known(plan: Plan, name: str, what: str) -> PlanNode:
     node = plan.nodes.get(name)
     if node is None or node.hidden:
-        known = ", ".join(one.id for one in plan.nodes.values() if not one.hidden)
+        names = ", ".join(node.id for node in plan.nodes.values() if not node.hidden)
         raise PartialRunInvalid(
             f"node {name!r} does not exist and cannot be {what}",
             node=name,
             why="no-such-node",
-            hint=f"Nodes of the workflow: {known[:300]}.",
+            hint=f"Nodes of the workflow: {names[:300]}.",
         )
     return node
 
@@ -212,21 +212,21 @@ def _end_of(node: PlanNode, plan: Plan) -> str:
 def _leading(plan: Plan, node: str) -> set[str]:
     """Return the nodes from which a node can be reached through bodies, joins, error handlers and tool executors."""
     into: dict[str, set[str]] = {}
-    for one in plan.nodes.values():
-        ways = [*one.exits.edges, *one.exits.catches]
-        if one.exits.tool_executor is not None:  # the tool executor returns to its caller
-            ways.append(one.exits.tool_executor)
-            into.setdefault(one.id, set()).add(one.exits.tool_executor.target)
-        if isinstance(one.action, ParallelAction):
-            ways += [*one.action.starts, *one.action.after]
-            if one.action.join is not None:
-                into.setdefault(one.action.join, set()).add(one.id)
-        for edge in ways:
-            into.setdefault(edge.target, set()).add(one.id)
-    found: set[str] = set()
+    for plan_node in plan.nodes.values():
+        plan_edges = [*plan_node.exits.edges, *plan_node.exits.catches]
+        if plan_node.exits.tool_executor is not None:  # the tool executor returns to its caller
+            plan_edges.append(plan_node.exits.tool_executor)
+            into.setdefault(plan_node.id, set()).add(plan_node.exits.tool_executor.target)
+        if isinstance(plan_node.action, ParallelAction):
+            plan_edges += [*plan_node.action.starts, *plan_node.action.after]
+            if plan_node.action.join is not None:
+                into.setdefault(plan_node.action.join, set()).add(plan_node.id)
+        for edge in plan_edges:
+            into.setdefault(edge.target, set()).add(plan_node.id)
+    reached: set[str] = set()
     waiting = [node]
     while waiting:
-        fresh = into.get(waiting.pop(), set()) - found
-        found |= fresh
+        fresh = into.get(waiting.pop(), set()) - reached
+        reached |= fresh
         waiting += fresh
-    return found
+    return reached

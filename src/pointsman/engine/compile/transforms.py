@@ -38,9 +38,9 @@ def render_of(config: TemplateRenderConfig, formulas: FormulaCompiler) -> Transf
     page = formulas.inside(*(config.bind or {})).rendered(config.template)
 
     def select(env: Environment) -> Json:
-        found = bound(env) if bound is not None else None
-        if isinstance(found, dict):
-            env.names = {**env.names, **found}
+        value = bound(env) if bound is not None else None
+        if isinstance(value, dict):
+            env.names = {**env.names, **value}
         return page(env)
 
     return TransformAction(steps=(), select=select, answers=True)
@@ -52,7 +52,7 @@ Operate = Callable[[Environment], Written]
 
 def change_of(config: TransformConfig, formulas: FormulaCompiler) -> TransformAction:
     """Compile operations in order, then `set`, then `jsonpath`. Each sees the writes of the previous ones."""
-    steps: list[Operate] = [_operation(one, formulas) for one in config.operations or ()]
+    steps: list[Operate] = [_operation(operation, formulas) for operation in config.operations or ()]
     for target, source in (config.set or {}).items():
         steps.append(_assign(formulas.path(target), formulas, source))
     if config.jsonpath is None:
@@ -69,43 +69,43 @@ def _assign(path: Path, formulas: FormulaCompiler, source: str) -> Operate:
     return lambda env: [(path.resolve(env), reduce, value(env))]
 
 
-def _operation(one: AnyOperation, formulas: FormulaCompiler) -> Operate:
-    match one:
+def _operation(operation: AnyOperation, formulas: FormulaCompiler) -> Operate:
+    match operation:
         case SetValue():
-            path, value = formulas.path(one.set), formulas.tree(one.value)
+            path, value = formulas.path(operation.set), formulas.tree(operation.value)
             return lambda env: [(path.resolve(env), "set", value(env))]
         case CopyValue():
-            path, value = formulas.path(one.to), formulas.value(one.copy_)
+            path, value = formulas.path(operation.to), formulas.value(operation.copy_)
             return lambda env: [(path.resolve(env), "set", value(env))]
         case Evaluate():
-            path, value = formulas.path(one.to), formulas.value(one.evaluate)
+            path, value = formulas.path(operation.to), formulas.value(operation.evaluate)
             return lambda env: [(path.resolve(env), "set", value(env))]
         case LengthOf():
-            path, value = formulas.path(one.to), formulas.value(one.length_of)
+            path, value = formulas.path(operation.to), formulas.value(operation.length_of)
             return lambda env: [(path.resolve(env), "set", _length(value(env)))]
         case Push():
-            path, value = formulas.path(one.to), formulas.value(one.push)
+            path, value = formulas.path(operation.to), formulas.value(operation.push)
             return lambda env: [(path.resolve(env), "append", value(env))]
         case Append():
-            path, value = formulas.path(one.to), formulas.value(one.append)
+            path, value = formulas.path(operation.to), formulas.value(operation.append)
             return lambda env: [(path.resolve(env), "append", item) for item in _listed(value(env))]
         case Merge():
-            path, value = formulas.path(one.into), formulas.value(one.merge)
+            path, value = formulas.path(operation.into), formulas.value(operation.merge)
             return lambda env: [(path.resolve(env), "merge", value(env))]
         case Increment():
-            path, by = formulas.path(one.increment), 1 if one.by is None else one.by
+            path, by = formulas.path(operation.increment), 1 if operation.by is None else operation.by
             whole = int(by) if float(by).is_integer() else by
             return lambda env: [(path.resolve(env), "add", whole)]
         case Choose():
-            path, test = formulas.path(one.to), formulas.test(one.condition)
-            then, otherwise = formulas.tree(one.then), formulas.tree(one.else_)
+            path, test = formulas.path(operation.to), formulas.test(operation.condition)
+            then, otherwise = formulas.tree(operation.then), formulas.tree(operation.else_)
             return lambda env: [(path.resolve(env), "set", then(env) if test(env) else otherwise(env))]
         case ArrayGet():
-            return _array_get(one, formulas)
+            return _array_get(operation, formulas)
         case ReadMemorySection():
             return _unbound
         case _:
-            assert_never(one)
+            assert_never(operation)
 
 
 def _unbound(env: Environment) -> Written:
@@ -118,22 +118,22 @@ def _unbound(env: Environment) -> Written:
     )
 
 
-def _array_get(one: ArrayGet, formulas: FormulaCompiler) -> Operate:
-    path, held = formulas.path(one.to), formulas.value(one.array_get)
-    index = formulas.value(one.index) if isinstance(one.index, str) else None
+def _array_get(operation: ArrayGet, formulas: FormulaCompiler) -> Operate:
+    path, items_of = formulas.path(operation.to), formulas.value(operation.array_get)
+    index = formulas.value(operation.index) if isinstance(operation.index, str) else None
 
     def get(env: Environment) -> Written:
-        items = held(env)
-        at = one.index if index is None else index(env)
-        found: Json = None
+        items = items_of(env)
+        at = operation.index if index is None else index(env)
+        element: Json = None
         if (
             isinstance(items, list)
             and isinstance(at, int)
             and not isinstance(at, bool)
             and -len(items) <= at < len(items)
         ):
-            found = items[at]
-        return [(path.resolve(env), "set", found)]
+            element = items[at]
+        return [(path.resolve(env), "set", element)]
 
     return get
 

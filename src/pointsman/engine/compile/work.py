@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from pointsman.definition.model.agents import MEMORY_TOOLS, AgentConfig, Guardrail
 from pointsman.definition.model.base import Text, written
 from pointsman.definition.model.control import DecisionConfig
-from pointsman.definition.model.nodes import Node
+from pointsman.definition.model.nodes import Node, queue_of
 from pointsman.definition.model.policies import DEFAULTS, Config, Execution, Limits
 from pointsman.definition.model.work import (
     CodeConfig,
@@ -27,8 +27,8 @@ from pointsman.definition.model.work import (
 from pointsman.engine.actions import TIMED_BY_CALL, ConstantValue, Retry, Value, WorkAction, WorkSpec
 from pointsman.engine.compile.formulas import EdgeQuestion, FormulaCompiler
 from pointsman.engine.plan import OutputWrite
+from pointsman.expressions.compiler import compile_expression
 from pointsman.expressions.environment import Environment
-from pointsman.expressions.formula import compile_expression
 from pointsman.expressions.name_resolution import PathRead
 from pointsman.expressions.templates import SecretText, check_address, compile_template
 from pointsman.values import Json, JsonObject
@@ -39,15 +39,15 @@ RETRY_JITTER: Final = 0.1
 
 def document_of(config: object) -> JsonObject:
     """Return a configuration as it is written in the document."""
-    found = _plain(written(config))
-    return found if isinstance(found, dict) else {}
+    plain = _plain(written(config))
+    return plain if isinstance(plain, dict) else {}
 
 
 def _plain(value: object) -> Json:
     if isinstance(value, dict):
-        return {key: _plain(one) for key, one in cast(dict[str, object], value).items()}
+        return {key: _plain(item) for key, item in cast(dict[str, object], value).items()}
     if isinstance(value, list | tuple):
-        return [_plain(one) for one in cast(Sequence[object], value)]
+        return [_plain(item) for item in cast(Sequence[object], value)]
     return cast(Json, value)
 
 
@@ -106,11 +106,11 @@ def resolved_agent(config: AgentConfig, agents: dict[str, AgentConfig]) -> tuple
     named = agents.get(name)
     if named is None:
         return config, name
-    said = {key: getattr(config, key) for key in config.model_fields_set if getattr(config, key) is not None}
-    return named.model_copy(update={**said, "agent": name}), name
+    fields = {key: getattr(config, key) for key in config.model_fields_set if getattr(config, key) is not None}
+    return named.model_copy(update={**fields, "agent": name}), name
 
 
-def agent_input(config: AgentConfig, formulas: FormulaCompiler, given: Value | None) -> Value:
+def agent_input(config: AgentConfig, formulas: FormulaCompiler, mapped_inputs: Value | None) -> Value:
     """Return `{system, prompt, inputs, guardrails?, files?}`: templates rendered over data and inputs."""
     system = _rendered(config.system, formulas)
     prompt = _rendered(config.prompt, formulas)
@@ -120,39 +120,42 @@ def agent_input(config: AgentConfig, formulas: FormulaCompiler, given: Value | N
     remembers = any(name in MEMORY_TOOLS for name in config.tools or ())
     sources = formulas.sources
     named = any(
-        _SOURCES.search(text) for said in (config.system, config.prompt) if said for text in said.languages().values()
+        _SOURCES.search(text)
+        for texts in (config.system, config.prompt)
+        if texts
+        for text in texts.languages().values()
     )
 
     def resolve(env: Environment) -> Json:
-        inputs = given(env) if given is not None else None
+        inputs = mapped_inputs(env) if mapped_inputs is not None else None
         if sources:
             env.names = {"sources": sources, **env.names}
         if isinstance(inputs, dict):
             env.names = {**env.names, **inputs}
-        found: JsonObject = {
+        result: JsonObject = {
             "system": system(env) if system is not None else None,
             "prompt": prompt(env) if prompt is not None else None,
         }
         if sources and not named:
-            own = found["system"]
-            found["system"] = (
+            own = result["system"]
+            result["system"] = (
                 f"{own}\n\nSources:\n\n{sources}" if isinstance(own, str) and own else f"Sources:\n\n{sources}"
             )
         if isinstance(inputs, dict):
-            found["inputs"] = inputs
+            result["inputs"] = inputs
         elif prompt is None:
-            found["inputs"] = env.names.get("input")
+            result["inputs"] = env.names.get("input")
         if messages is not None:
-            found["messages"] = messages(env)
+            result["messages"] = messages(env)
         if guardrails is not None:
-            found["guardrails"] = guardrails(env)
+            result["guardrails"] = guardrails(env)
         if files:
-            found["files"] = [file(env) for file in files]
+            result["files"] = [file(env) for file in files]
         if env.item_key is not None:
-            found["item"] = env.item_key
+            result["item"] = env.item_key
         if remembers:
-            found["memory"] = _memory_of(config, env)
-        return found
+            result["memory"] = _memory_of(config, env)
+        return result
 
     return resolve
 
@@ -163,12 +166,12 @@ _SOURCES: Final = re.compile(r"\{[^{}]*\bsources\b")
 
 def _memory_of(config: AgentConfig, env: Environment) -> JsonObject:
     """Return the memory that the tools of an agent can access: `{scopes, namespace, session, user}`."""
-    said = config.memory
+    memory = config.memory
     execution = env.names.get("execution")
-    scopes = (said.scopes if said is not None else None) or ("session",)
+    scopes = (memory.scopes if memory is not None else None) or ("session",)
     return {
         "scopes": [*scopes],
-        "namespace": said.namespace if said is not None else None,
+        "namespace": memory.namespace if memory is not None else None,
         "session": env.names.get("session"),
         "user": execution.get("by") if isinstance(execution, dict) else None,
     }
@@ -193,16 +196,19 @@ def judge_input(questions: list[EdgeQuestion]) -> Value:
 
     def resolve(env: Environment) -> Json:
         return {
-            "questions": [{"edge": one.edge, "prompt": one.prompt(env), "model": one.model} for one in questions],
+            "questions": [
+                {"edge": question.edge, "prompt": question.prompt(env), "model": question.model}
+                for question in questions
+            ],
             "value": env.names.get("result"),
         }
 
     return resolve
 
 
-def tool_input(config: ToolConfig, formulas: FormulaCompiler, given: Value | None) -> Value:
+def tool_input(config: ToolConfig, formulas: FormulaCompiler, inputs: Value | None) -> Value:
     """Return `{tool, parameters}`; without explicit parameters, the node's inputs are the parameters."""
-    parameters = formulas.tree(config.parameters) if config.parameters is not None else given
+    parameters = formulas.tree(config.parameters) if config.parameters is not None else inputs
     if parameters is None or isinstance(parameters, ConstantValue):
         return ConstantValue({"tool": config.tool, "parameters": parameters.value if parameters is not None else {}})
     return lambda env: {"tool": config.tool, "parameters": parameters(env)}
@@ -216,25 +222,25 @@ def memory_input(config: MemoryConfig, formulas: FormulaCompiler) -> Value:
     value = formulas.value(config.value) if config.value is not None else None
 
     def resolve(env: Environment) -> Json:
-        found: JsonObject = {"scope": config.scope, "operation": config.operation}
+        result: JsonObject = {"scope": config.scope, "operation": config.operation}
         if env.names.get("session") is not None:
-            found["session"] = env.names["session"]
+            result["session"] = env.names["session"]
         execution = env.names.get("execution")
         if config.scope == "user" and isinstance(execution, dict) and "by" in execution:
-            found["user"] = execution["by"]
-        found["key"] = key(env) if key is not None else ""
+            result["user"] = execution["by"]
+        result["key"] = key(env) if key is not None else ""
         if config.operation in ("set", "append"):
-            found["value"] = value(env) if value is not None else env.names.get("result")
+            result["value"] = value(env) if value is not None else env.names.get("result")
         for name, part in (("namespace", namespace), ("query", query)):
             if part is not None:
-                found[name] = part(env)
+                result[name] = part(env)
         if config.limit is not None:
-            found["limit"] = config.limit
+            result["limit"] = config.limit
         if config.section is not None:
-            found["section"] = config.section
+            result["section"] = config.section
         if config.ttl is not None and config.operation in ("set", "append"):
-            found["ttl"] = config.ttl.seconds
-        return found
+            result["ttl"] = config.ttl.seconds
+        return result
 
     return resolve
 
@@ -254,15 +260,15 @@ def secrets_of_request(config: JsonObject, formulas: FormulaCompiler) -> tuple[S
     return secrets
 
 
-def other_input(config: JsonObject, formulas: FormulaCompiler, given: Value | None) -> Value:
+def other_input(config: JsonObject, formulas: FormulaCompiler, inputs: Value | None) -> Value:
     """Return the input of any other type: its configuration with rendered templates, and the node's inputs."""
     tree = formulas.tree(config)
 
     def resolve(env: Environment) -> Json:
-        found: JsonObject = {"config": tree(env), "value": env.names.get("result")}
-        if given is not None:
-            found["inputs"] = given(env)
-        return found
+        result: JsonObject = {"config": tree(env), "value": env.names.get("result")}
+        if inputs is not None:
+            result["inputs"] = inputs(env)
+        return result
 
     return resolve
 
@@ -289,6 +295,7 @@ def work_of(
         on_failure=on_failure_of(execution, config),  # pyright: ignore[reportArgumentType] - the model's own words
         delay_s=delay,
         cache=(execution.cache if execution is not None else None) or "off",
+        queue=queue_of(node.placement),
         **more,
     )
 
@@ -298,7 +305,7 @@ OF_TASKS: Final = ("task", "goal", "results")
 
 
 def planner_input(
-    config: PlannerConfig, agents: dict[str, AgentConfig], formulas: FormulaCompiler, given: Value | None
+    config: PlannerConfig, agents: dict[str, AgentConfig], formulas: FormulaCompiler, inputs: Value | None
 ) -> Value:
     """Return `{goal, system, agents?, task?}`.
 
@@ -310,25 +317,25 @@ def planner_input(
     about: JsonObject = {name: _about(agents.get(name), formulas) for name in config.agents or ()}
 
     def resolve(env: Environment) -> Json:
-        _know(env, given)
-        found: JsonObject = {"goal": goal(env), "system": system(env) if system is not None else None}
+        _know(env, inputs)
+        result: JsonObject = {"goal": goal(env), "system": system(env) if system is not None else None}
         if about:
-            found["agents"] = about
+            result["agents"] = about
         if tasks is not None:
-            found["task"] = tasks(env)
-        return found
+            result["task"] = tasks(env)
+        return result
 
     return resolve
 
 
-def verifier_input(node: str, config: VerifierConfig, formulas: FormulaCompiler, given: Value | None) -> Value:
+def verifier_input(node: str, config: VerifierConfig, formulas: FormulaCompiler, inputs: Value | None) -> Value:
     """Return `{criteria, system, value, before}`; `before` is the verdict on the previous version."""
     criteria = formulas.rendered(config.criteria)
     system = formulas.rendered(config.system) if config.system is not None else None
     judged = formulas.value(config.input) if config.input is not None else None
 
     def resolve(env: Environment) -> Json:
-        _know(env, given)
+        _know(env, inputs)
         return {
             "criteria": criteria(env),
             "system": system(env) if system is not None else None,
@@ -339,7 +346,7 @@ def verifier_input(node: str, config: VerifierConfig, formulas: FormulaCompiler,
     return resolve
 
 
-def record_input(config: StructuredRecordConfig, formulas: FormulaCompiler, given: Value | None) -> Value:
+def record_input(config: StructuredRecordConfig, formulas: FormulaCompiler, inputs: Value | None) -> Value:
     """Return `{extraction, source, index}`."""
     parts = {
         "extraction": formulas.value(config.input),
@@ -348,7 +355,7 @@ def record_input(config: StructuredRecordConfig, formulas: FormulaCompiler, give
     }
 
     def resolve(env: Environment) -> Json:
-        _know(env, given)
+        _know(env, inputs)
         return {name: value(env) for name, value in parts.items() if value is not None}
 
     return resolve
@@ -356,10 +363,10 @@ def record_input(config: StructuredRecordConfig, formulas: FormulaCompiler, give
 
 def outputs_of(node: Node, formulas: FormulaCompiler) -> tuple[OutputWrite, ...]:
     """Return the writes of a node; a record node also appends to its list of records."""
-    said = formulas.outputs(node.outputs)
+    outputs = formulas.outputs(node.outputs)
     if isinstance(node.config, StructuredRecordConfig):
-        return (*said, replace(formulas.write(node.config.records, "result"), reduce="append"))
-    return said
+        return (*outputs, replace(formulas.write(node.config.records, "result"), reduce="append"))
+    return outputs
 
 
 def _know(env: Environment, given: Value | None) -> None:
@@ -377,13 +384,13 @@ def _task_template(config: PlannerConfig, formulas: FormulaCompiler) -> Value | 
     """Return `{system, prompt, spelling, asNames, declared, state, names, nodes, config}`: the texts and the data that
     they read.
     """
-    said = config.task_template
-    if said is None:
+    template = config.task_template
+    if template is None:
         return None
     places = formulas.inside(*OF_TASKS)
     texts: JsonObject = {
         name: text.in_(formulas.language)
-        for name, text in (("system", said.system), ("prompt", said.prompt))
+        for name, text in (("system", template.system), ("prompt", template.prompt))
         if text is not None
     }
     as_names: list[Json] = [*sorted(places.names.as_names)]
@@ -400,24 +407,24 @@ def _task_template(config: PlannerConfig, formulas: FormulaCompiler) -> Value | 
 
 def data_read_by(reads: list[PathRead], env: Environment) -> JsonObject:
     """Return the part of the data that some paths read, grouped by its source."""
-    found: dict[str, JsonObject] = {"state": {}, "nodes": {}, "names": {}, "config": {}}
+    roots: dict[str, JsonObject] = {"state": {}, "nodes": {}, "names": {}, "config": {}}
     data: list[tuple[str, Mapping[str, Json]]] = [("state", env.state), ("names", env.names), ("config", env.config)]
     for root, (key, *_) in ((read.root, read.path or (None,)) for read in reads):
         match root:
             case "state" if key is None:
-                found["state"] |= env.state
+                roots["state"] |= env.state
             case "state":  # a bare name may be in state, names or config
                 where = next(((place, some) for place, some in data if key in some), None)
                 if where is not None:
-                    found[where[0]][str(key)] = where[1][str(key)]
+                    roots[where[0]][str(key)] = where[1][str(key)]
             case "nodes" | "config":
                 some = env.nodes if root == "nodes" else env.config
-                found[root] |= {name: some[name] for name in ([*some] if key is None else [str(key)]) if name in some}
+                roots[root] |= {name: some[name] for name in ([*some] if key is None else [str(key)]) if name in some}
             case _ if root in env.names:
-                found["names"][root] = env.names[root]
+                roots["names"][root] = env.names[root]
             case _:
                 pass
-    return {**found}
+    return {**roots}
 
 
 OF_ANSWERS: frozenset[str] = frozenset({"text", "result"})
@@ -432,15 +439,15 @@ def guardrails_of(config: AgentConfig, formulas: FormulaCompiler) -> Value | Non
 
     An entry is the result of an expression (`before` only), the rendered prompt of a question, or null.
     """
-    said = config.guardrails
-    if said is None:
+    guardrails = config.guardrails
+    if guardrails is None:
         return None
     of_answers = formulas.inside("text")
-    before = [_known(rule, formulas, at_once=True) for rule in said.before or ()]
-    after = [_known(rule, formulas, at_once=False) for rule in said.after or ()]
+    before = [_known(rule, formulas, at_once=True) for rule in guardrails.before or ()]
+    after = [_known(rule, formulas, at_once=False) for rule in guardrails.after or ()]
     reads = [
         read
-        for rule in said.after or ()
+        for rule in guardrails.after or ()
         if rule.expression is not None
         for read in compile_expression(rule.expression, names=of_answers.names).reads
         if read.root not in OF_ANSWERS
@@ -449,8 +456,8 @@ def guardrails_of(config: AgentConfig, formulas: FormulaCompiler) -> Value | Non
 
     def resolve(env: Environment) -> Json:
         return {
-            "before": [one(env) for one in before],
-            "after": [one(env) for one in after],
+            "before": [guard(env) for guard in before],
+            "after": [guard(env) for guard in after],
             "asNames": as_names,
             **data_read_by(reads, env),
         }

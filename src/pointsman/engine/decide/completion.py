@@ -70,7 +70,7 @@ def conclude(ctx: DecisionContext) -> None:
     """Fail the execution once nothing moves any more, with its uncaught failures."""
     state = ctx.state
     first = ctx.uncaught[0]
-    steps = tuple(one.step for one in ctx.uncaught if one.step in state.row.failures)
+    steps = tuple(step_state.step for step_state in ctx.uncaught if step_state.step in state.row.failures)
     step = None if first.step == NOBODY else first.step
     if not state.undo_log:
         for at in state.steps.values():
@@ -140,16 +140,16 @@ def output_of(ctx: DecisionContext) -> Json:
     if state.outcome.terminal_values:
         return _only(_sorted(ctx, state.outcome.terminal_values))
     for name in plan.output_fields:
-        found = root.data.root.get(name)
-        if found not in (None, "", [], {}):
-            return found
+        value = root.data.root.get(name)
+        if value not in (None, "", [], {}):
+            return value
     return _only(_sorted(ctx, state.outcome.branch_results))
 
 
-def _sorted(ctx: DecisionContext, found: dict[TerminalKey, TerminalValue]) -> list[Json]:
+def _sorted(ctx: DecisionContext, values: dict[TerminalKey, TerminalValue]) -> list[Json]:
     """Return values in document order of their nodes, then by branch and lineage; never in arrival order."""
-    places = sorted(found, key=lambda place: (ctx.plan.nodes[place[0]].index, *place[1:]))
-    return [found[place].value for place in places]
+    places = sorted(values, key=lambda place: (ctx.plan.nodes[place[0]].index, *place[1:]))
+    return [values[place].value for place in places]
 
 
 def _only(values: list[Json]) -> Json:
@@ -205,9 +205,9 @@ def undo_next(ctx: DecisionContext) -> None:
     if not state.undo_log:
         _finish_compensation(ctx)
         return
-    owed = state.undo_log[-1]
-    ctx.emit(UndoBegan(step=owed.step, node=owed.by))
-    ctx.enqueue(EnterNode(owed.by, (), None, NOBODY))
+    entry = state.undo_log[-1]
+    ctx.emit(UndoBegan(step=entry.step, node=entry.by))
+    ctx.enqueue(EnterNode(entry.by, (), None, NOBODY))
 
 
 def end_undo(ctx: DecisionContext, failure: Failure | None = None) -> None:
@@ -225,7 +225,7 @@ def exit_undo(ctx: DecisionContext, labels: tuple[str, ...]) -> None:
 def _finish_compensation(ctx: DecisionContext) -> None:
     """End with the original outcome, and report the steps that could not be undone."""
     compensation = _compensation_of(ctx)
-    left_undone = [step for step, _ in compensation.failed] + [owed.step for owed in reversed(ctx.state.undo_log)]
+    left_undone = [step for step, _ in compensation.failed] + [entry.step for entry in reversed(ctx.state.undo_log)]
     if compensation.failure is not None:
         failure = _with_outcome(compensation, compensation.failure, left_undone)
         ctx.emit(ExecutionFailed(failure=failure, step=compensation.step))
@@ -254,10 +254,10 @@ def _with_outcome(compensation: Compensation, failure: Failure, left_undone: lis
     """Return the failure with the outcome of the compensation."""
     why = dict(compensation.failed)
     undone: list[Json] = [str(step) for step in compensation.undone]
-    told: list[Json] = []
+    steps: list[Json] = []
     for step in left_undone:
         reason = why.get(step)
-        told.append(
+        steps.append(
             {
                 "step": str(step),
                 "code": reason.code if reason is not None else "not-tried",
@@ -266,7 +266,7 @@ def _with_outcome(compensation: Compensation, failure: Failure, left_undone: lis
         )
     details: JsonObject = {
         **(failure.details or {}),
-        "compensation": {"undone": undone, "notUndone": told},
+        "compensation": {"undone": undone, "notUndone": steps},
     }
     names = ", ".join(repr(str(step)) for step in left_undone)
     message = f"{failure.message}; could not be undone: {names}" if left_undone else failure.message

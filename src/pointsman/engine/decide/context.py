@@ -182,9 +182,9 @@ class DecisionContext:
 
     def discard(self, scope: Scope, nodes: frozenset[str]) -> None:
         """Discard queued transitions from or to these nodes of a scope."""
-        kept = [move for move in self.queue if scope_key(move) != scope or node_of(move) not in nodes]
+        remaining = [move for move in self.queue if scope_key(move) != scope or node_of(move) not in nodes]
         self.discard_all()
-        self.queue.extend(kept)
+        self.queue.extend(remaining)
 
     def discard_all(self) -> None:
         """Discard all queued transitions."""
@@ -269,9 +269,9 @@ class DecisionContext:
         """Return the open entry of a loop node, in this scope or one around it."""
         around: ScopeState | None = scope
         while around is not None:
-            found = around.loops.get(node)
-            if found is not None:
-                return found
+            loop = around.loops.get(node)
+            if loop is not None:
+                return loop
             around = around.parent
         return None
 
@@ -310,15 +310,15 @@ class DecisionContext:
         """Evaluate a value. A container that leaves the state is marked as shared, because later writes must copy
         it.
         """
-        found = compute(env)
-        if isinstance(found, CONTAINERS):
+        value = compute(env)
+        if isinstance(value, CONTAINERS):
             scope.data.shared()
-        return found
+        return value
 
     def object(self, scope: ScopeState, compute: Value | None, env: Environment) -> JsonObject:
         """Evaluate a value that must be an object; any other value counts as empty."""
-        found = None if compute is None else self.value(scope, compute, env)
-        return found if isinstance(found, dict) else {}
+        value = None if compute is None else self.value(scope, compute, env)
+        return value if isinstance(value, dict) else {}
 
 
 KEY_FIELDS: Final = ("key", "id", "name")
@@ -330,9 +330,9 @@ def key_of(item: Json, index: int) -> str:
         return item
     if isinstance(item, dict):
         for name in KEY_FIELDS:
-            found = item.get(name)
-            if isinstance(found, str | int) and not isinstance(found, bool):
-                return str(found)
+            value = item.get(name)
+            if isinstance(value, str | int) and not isinstance(value, bool):
+                return str(value)
     elif isinstance(item, int | float) and not isinstance(item, bool):
         return str(item)
     return str(index)
@@ -359,9 +359,9 @@ def stop_children(ctx: DecisionContext, at: StepState) -> None:
 
 def delivered(ctx: DecisionContext, report: DeliveryConfirmed) -> None:
     """Remove delivered messages from the outbox."""
-    known = tuple(order for order in report.orders if order in ctx.state.outbox)
-    if known:
-        ctx.emit(OutboxDelivered(orders=known))
+    orders = tuple(order for order in report.orders if order in ctx.state.outbox)
+    if orders:
+        ctx.emit(OutboxDelivered(orders=orders))
 
 
 def is_news(state: ExecutionState, report: EventReceived) -> bool:

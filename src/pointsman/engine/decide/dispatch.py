@@ -275,26 +275,26 @@ def _work_done(ctx: DecisionContext, report: WorkDone) -> None:
         return
     step = report.step
     node = ctx.plan.nodes[step.node]
-    does = node.action
-    assert isinstance(does, WorkAction)
+    action = node.action
+    assert isinstance(action, WorkAction)
     for text in report.warnings:
         ctx.warn("work", text, step)
     if at.phase == "recover":
         failure_handling.advised(ctx, at, report)
         return
     labels = (*report.labels, report.next) if report.next is not None else report.labels
-    asks = node.exits.mode == "label" and not does.is_decision  # a verdict is final, even without an edge
+    asks = node.exits.mode == "label" and not action.is_decision  # a verdict is final, even without an edge
     if asks and not report.pending and not exit_step.legal(node, labels):
         failure_handling.reask(ctx, at, exit_step.no_route(node, labels), report.usage)
         return
     repeats = limits.NO_REPETITION
-    if does.spec.kind == "agent":
+    if action.spec.kind == "agent":
         repeats = limits.repetition_of(ctx, at, report)
         stuck = limits.reached_by_repetition(ctx, step, repeats)
         if stuck is not None:
             limits.handle_reached_limit(ctx, stuck)
             return
-    if _succeeded(ctx, node, at, report, repeats, decides=does.is_decision):
+    if _succeeded(ctx, node, at, report, repeats, decides=action.is_decision):
         ctx.dirty_scopes[step.scope] = None
         ctx.enqueue(ExitStep(step, labels))
 
@@ -304,9 +304,9 @@ def _succeeded(
 ) -> bool:
     """Write the result of a step; return False if the outputs cannot be written."""
     try:
-        said = _journaled_report(report, decides=decides)
+        journaled = _journaled_report(report, decides=decides)
         writes = (
-            evaluate_outputs(ctx, at.scope, node, report.result, shown=public_view(report.result, said))
+            evaluate_outputs(ctx, at.scope, node, report.result, displayed=public_view(report.result, journaled))
             if node.outputs
             else ()
         )
@@ -324,7 +324,7 @@ def _succeeded(
         keeps=decides,
         next=report.next,
         labels=report.labels,
-        annotations=said,
+        annotations=journaled,
         writes=writes,
         messages=report.messages if ctx.plan.messages else (),
         pending=report.pending,
@@ -343,12 +343,12 @@ def _succeeded(
 def _journaled_report(report: WorkDone, *, decides: bool) -> JsonObject | None:
     if report.text is None and report.next is None:
         return None
-    said: JsonObject = {}
+    fields: JsonObject = {}
     if report.text is not None:
-        said["text"] = report.text
+        fields["text"] = report.text
     if report.next is not None:
-        said["branch" if decides else "next"] = report.next
-    return said
+        fields["branch" if decides else "next"] = report.next
+    return fields
 
 
 def _child_spent(ctx: DecisionContext, report: ChildUsageReported) -> None:

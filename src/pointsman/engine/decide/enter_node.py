@@ -215,7 +215,7 @@ def _forbidden(ctx: DecisionContext, scope: ScopeState, ready: list[str]) -> lim
     if ctx.state.compensation is not None:
         return None
     for number, node in enumerate(ready):
-        thread = max(one.incoming.lineage for one in scope.parked[node].values())
+        thread = max(arrival.incoming.lineage for arrival in scope.parked[node].values())
         move = EnterNode(node, scope.key, None, None, thread)
         tripped = limits.before_step(ctx, ctx.plan.nodes[node], scope, move, beside=number)
         if tripped is not None:
@@ -247,22 +247,22 @@ def _is_ready(node: str, before: dict[str, set[str] | None]) -> bool:
 
 def _all_before(node: str, waits: dict[str, set[str] | None]) -> set[str] | None:
     """Return all nodes that it waits for, directly or indirectly; None if a moving token is among them."""
-    found: set[str] = set()
+    nodes: set[str] = set()
     pending = [node]
     while pending:
         direct = waits[pending.pop()]
         if direct is None:
             return None
-        pending += direct - found
-        found |= direct
-    return found - {node}
+        pending += direct - nodes
+        nodes |= direct
+    return nodes - {node}
 
 
 def _parked_start(ctx: DecisionContext, scope: ScopeState, node: PlanNode, mates: set[str] | None) -> ParkedStart:
     """Return the start of a parked node. `mates`: nodes that start together with it since they only wait for each
     other.
     """
-    waiting = [(one.edge, one.incoming.lineage) for one in scope.parked[node.id].values()]
+    waiting = [(arrival.edge, arrival.incoming.lineage) for arrival in scope.parked[node.id].values()]
     keys = loops.arrivals_of_one_side(node, scope, waiting) if isinstance(node.action, LoopAction) else waiting
     merged = in_order(keys, ctx.plan.edge_index)
     ends = isinstance(node.action, LoopAction) and loops.next_arrival_ends_round(node, scope)
@@ -299,21 +299,21 @@ def record_reads(entry: Entry) -> None:
 def _raced(ctx: DecisionContext, entry: Entry, path: Path) -> Failure | None:
     me = entry.move.lineage, entry.node.id
     for _, trail in entry.scope.write_log.overlapping(path):
-        for one in trail.entries:
-            if one.node != entry.node.id and are_concurrent(me, (one.lineage, one.node), ctx.plan.leads):
-                return read_race(entry.node.id, one.node, dotted(path))
+        for write in trail.entries:
+            if write.node != entry.node.id and are_concurrent(me, (write.lineage, write.node), ctx.plan.leads):
+                return read_race(entry.node.id, write.node, dotted(path))
     return None
 
 
 def _resolved(path: tuple[str | int | None, ...], item_key: str | None) -> Path:
     """Return the path with the key of the branch's item; below an unknown key it covers everything."""
-    found: list[str | int] = []
+    keys: list[str | int] = []
     for part in path:
         key = item_key if part is None else part
         if key is None:
             break
-        found.append(key)
-    return tuple(found)
+        keys.append(key)
+    return tuple(keys)
 
 
 def start(
@@ -368,51 +368,51 @@ def _pauses(
 
 
 def _skip(entry: Entry) -> None:
-    does = entry.node.action
-    if isinstance(does, ParallelAction):
-        parallels.skip(entry, does)
+    action = entry.node.action
+    if isinstance(action, ParallelAction):
+        parallels.skip(entry, action)
     else:
-        entry.complete_instantly(said={"skipped": True})
+        entry.complete_instantly(view={"skipped": True})
 
 
 def _start(entry: Entry) -> None:
-    does = entry.node.action
-    match does:
+    action = entry.node.action
+    match action:
         case WorkAction():
-            _work(entry, does)
+            _work(entry, action)
         case DecisionAction():
-            label = _label(entry.ctx.value(entry.scope, does.branch, entry.environment()))
-            entry.complete_instantly(label, said={"branch": label})
+            label = _label(entry.ctx.value(entry.scope, action.branch, entry.environment()))
+            entry.complete_instantly(label, view={"branch": label})
         case ParallelAction():
-            parallels.open_branches(entry.ctx, entry, does)
+            parallels.open_branches(entry.ctx, entry, action)
         case JoinAction():
-            parallels.gather(entry, does)
+            parallels.gather(entry, action)
         case LoopAction():
-            loops.next_round(entry, does)
+            loops.next_round(entry, action)
         case HumanTaskAction():
-            human_tasks.open_gate(entry, does)
+            human_tasks.open_gate(entry, action)
         case WaitAction():
-            waits.begin(entry, does)
+            waits.begin(entry, action)
         case WorkflowAction():
-            _call(entry, does)
+            _call(entry, action)
         case NoOpAction():
             entry.complete_instantly()
         case _:
-            _pass_through(entry, does)
+            _pass_through(entry, action)
 
 
-def _pass_through(entry: Entry, does: StartAction | EndAction | TransformAction | EmitAction) -> None:
-    match does:
+def _pass_through(entry: Entry, action: StartAction | EndAction | TransformAction | EmitAction) -> None:
+    match action:
         case StartAction():
-            _begin(entry, does)
+            _begin(entry, action)
         case EndAction():
-            _finish(entry, does)
+            _finish(entry, action)
         case TransformAction():
-            _change(entry, does)
+            _change(entry, action)
         case EmitAction():
-            _emit(entry, does)
+            _emit(entry, action)
         case _:
-            assert_never(does)
+            assert_never(action)
 
 
 def _label(value: Json) -> str:
@@ -422,23 +422,23 @@ def _label(value: Json) -> str:
     return "null" if value is None else str(value)
 
 
-def _work(entry: Entry, does: WorkAction) -> None:
+def _work(entry: Entry, action: WorkAction) -> None:
     ctx, scope = entry.ctx, entry.scope
-    work = _input(entry, does.input)
-    if does.spec.kind == "tool_executor":
+    work = _input(entry, action.input)
+    if action.spec.kind == "tool_executor":
         work = _pending(entry)
         if not work["calls"]:
             ctx.warn("nothing-pending", f"{entry.node.id!r} was reached without a tool call to run", entry.step)
             entry.complete_instantly()
             return
     if entry.node.policy.approval.before:
-        tool_approval.ask_to_start(entry, work=work, messages=_messages(scope) if does.receives_messages else 0)
+        tool_approval.ask_to_start(entry, work=work, messages=_messages(scope) if action.receives_messages else 0)
         return
-    if does.delay_s > 0:
-        entry.open_step(input=work, messages=_messages(scope) if does.receives_messages else 0)
-        set_timer(ctx, entry.step, "delay", ctx.state.at + does.delay_s)
+    if action.delay_s > 0:
+        entry.open_step(input=work, messages=_messages(scope) if action.receives_messages else 0)
+        set_timer(ctx, entry.step, "delay", ctx.state.at + action.delay_s)
         return
-    entry.open_step(input=work, messages=_messages(scope) if does.receives_messages else 0, runs=True)
+    entry.open_step(input=work, messages=_messages(scope) if action.receives_messages else 0, runs=True)
     execute(ctx, entry.step)
 
 
@@ -447,10 +447,10 @@ def _input(entry: Entry, compute: Value | None) -> JsonObject:
     if isinstance(compute, ConstantValue):
         return compute.value if isinstance(compute.value, dict) else {}
     env = entry.environment()
-    found = entry.ctx.object(entry.scope, compute, env)
+    values = entry.ctx.object(entry.scope, compute, env)
     for path in env.missing or ():
         entry.ctx.warn("template-missing", f"{path} had no value at {entry.node.id!r} and was left empty", entry.step)
-    return found
+    return values
 
 
 def _pending(entry: Entry) -> JsonObject:
@@ -461,32 +461,32 @@ def _pending(entry: Entry) -> JsonObject:
 
 
 def _messages(scope: ScopeState) -> int:
-    found = scope.data.root.get("messages")
-    return len(found) if isinstance(found, list) else 0
+    messages = scope.data.root.get("messages")
+    return len(messages) if isinstance(messages, list) else 0
 
 
-def _begin(entry: Entry, does: StartAction) -> None:
+def _begin(entry: Entry, action: StartAction) -> None:
     writes: list[Write] = []
     env = entry.environment()
-    for path, value in does.set:
+    for path, value in action.set:
         writes.append(Write(path.resolve(env), "set", entry.ctx.value(entry.scope, value, env)))
     check_writes(entry.ctx, entry.scope, entry.node, entry.move.lineage, tuple(writes))
     entry.complete_instantly(writes=tuple(writes))
 
 
-def _finish(entry: Entry, does: EndAction) -> None:
+def _finish(entry: Entry, action: EndAction) -> None:
     ctx = entry.ctx
     output = entry.incoming.value
-    if does.output is not None:
-        output = ctx.value(entry.scope, does.output, entry.environment())
+    if action.output is not None:
+        output = ctx.value(entry.scope, action.output, entry.environment())
     entry.complete_instantly(leaves=False)
     ctx.end_token(entry.step, reason="end", output=output)
-    if does.status == "failed":
+    if action.status == "failed":
         failure = Failure(code="ended-as-failed", message=f"the end {entry.node.id!r} was reached")
         completion.fail(ctx, failure, entry.step)
-    elif does.status == "cancelled":
+    elif action.status == "cancelled":
         completion.cancel(ctx, reason=f"the end {entry.node.id!r} was reached")
-    elif does.terminate:
+    elif action.terminate:
         completion.complete(ctx)
 
 
@@ -497,67 +497,67 @@ def finish(ctx: DecisionContext, move: EnterNode) -> None:
     completion.complete(ctx, closes_session=ctx.plan.conversational)
 
 
-def _change(entry: Entry, does: TransformAction) -> None:
+def _change(entry: Entry, action: TransformAction) -> None:
     """Apply the operations of a transform as one event; each sees the writes of the previous ones."""
-    _operate(entry, does, entry.environment(), Data(entry.scope.data.shared()), [])
+    _operate(entry, action, entry.environment(), Data(entry.scope.data.shared()), [])
 
 
 def _operate(
-    entry: Entry, does: TransformAction, env: Environment, draft: Data, writes: list[Write], done: int = 0
+    entry: Entry, action: TransformAction, env: Environment, draft: Data, writes: list[Write], position: int = 0
 ) -> None:
-    """Apply the operations after the first `done`; leave to the next part of the decision what this one has no moves
+    """Apply the operations from `position` on; leave to the next part of the decision what this one has no moves
     for.
     """
     ctx, scope, node = entry.ctx, entry.scope, entry.node
-    for number, operation in enumerate(does.steps[done:] if done else does.steps, done):
+    for number, operation in enumerate(action.steps[position:] if position else action.steps, position):
         if ctx.moves_left < 0:
-            ctx.continue_first(entry.step, partial(_operate_on, entry, does, env, draft, writes, number))
+            ctx.continue_first(entry.step, partial(_operate_on, entry, action, env, draft, writes, number))
             return
         ctx.moves_left -= 1
         env.state = draft.shared()
         for path, reduce, value in operation(env):
-            one = Write(path, reduce, value)
-            draft.write(one, value)
-            writes.append(one)
+            write = Write(path, reduce, value)
+            draft.write(write, value)
+            writes.append(write)
     result = writes[-1].value if writes else None
     env.state = draft.shared()
-    if does.select is not None:
-        result = does.select(env)
-    elif not does.answers:
+    if action.select is not None:
+        result = action.select(env)
+    elif not action.answers:
         result = entry.incoming.value
     more = evaluate_outputs(ctx, scope, node, result, env_state=draft.root)
     check_writes(ctx, scope, node, entry.move.lineage, (*writes, *more), result)
-    if does.select is not None:
+    if action.select is not None:
         check_values(ctx, [result])
-    entry.complete_instantly(replaces=does.answers, result=result, writes=(*writes, *more))
+    entry.complete_instantly(replaces=action.answers, result=result, writes=(*writes, *more))
 
 
 def _operate_on(
-    entry: Entry, does: TransformAction, env: Environment, draft: Data, writes: list[Write], done: int
+    entry: Entry, action: TransformAction, env: Environment, draft: Data, writes: list[Write], position: int
 ) -> None:
     """Continue a transform in the next part of the decision."""
     try:
-        _operate(entry, does, env, draft, writes, done)
+        _operate(entry, action, env, draft, writes, position)
     except PointsmanError as why:
         entry.failed(failure_from(why))
 
 
-def _emit(entry: Entry, does: EmitAction) -> None:
+def _emit(entry: Entry, action: EmitAction) -> None:
     ctx = entry.ctx
     env = entry.environment()
-    name = str(ctx.value(entry.scope, does.event, env))
-    data = None if does.data is None else ctx.value(entry.scope, does.data, env)
-    entry.complete_instantly(said={"event": name})
+    name = str(ctx.value(entry.scope, action.event, env))
+    data = None if action.data is None else ctx.value(entry.scope, action.data, env)
+    entry.complete_instantly(view={"event": name})
     context.publish(ctx, entry.step, name, data)
     waits.deliver(ctx, name, data)
 
 
-def _call(entry: Entry, does: WorkflowAction) -> None:
+def _call(entry: Entry, action: WorkflowAction) -> None:
     ctx = entry.ctx
-    given = ctx.object(entry.scope, does.input, entry.environment())
+    values = ctx.object(entry.scope, action.input, entry.environment())
     if entry.node.policy.approval.before:
-        tool_approval.ask_to_start(entry, work=given)
+        tool_approval.ask_to_start(entry, work=values)
         return
-    entry.open_step(input=given)
-    ctx.emit(ChildRequested(step=entry.step, workflow=does.workflow))
-    ctx.command(StartChild(step=entry.step, attempt=1, workflow=does.workflow, input=given, wait=does.wait))
+    entry.open_step(input=values)
+    ctx.emit(ChildRequested(step=entry.step, workflow=action.workflow))
+    ctx.command(StartChild(step=entry.step, attempt=1, workflow=action.workflow, input=values, wait=action.wait))

@@ -69,7 +69,7 @@ class Entry:
     def complete_instantly(
         self,
         *labels: str,
-        said: JsonObject | None = None,
+        view: JsonObject | None = None,
         replaces: bool = False,
         takes: bool = False,
         result: Json = None,
@@ -88,7 +88,7 @@ class Entry:
                 replaces=replaces,
                 takes=takes,
                 result=result,
-                annotations=said,
+                annotations=view,
                 writes=writes,
                 pinned=pinned,
             )
@@ -128,34 +128,36 @@ def execute(ctx: DecisionContext, step: Step) -> None:
 
 def execution_of(ctx: DecisionContext, step: Step) -> Execute:
     """Return the command for the current attempt. It is the same after a crash."""
-    does = ctx.plan.nodes[step.node].action
-    assert isinstance(does, WorkAction)
+    action = ctx.plan.nodes[step.node].action
+    assert isinstance(action, WorkAction)
     at = ctx.state.steps[step]
     messages: tuple[Json, ...] | list[Json] = ()
-    if does.receives_messages and at.messages:
-        found = at.scope.data.shared().get("messages")
-        if isinstance(found, list):
-            known = ctx.state.setup.options.get("history") if does.own_messages_only else None
-            began = known if isinstance(known, int) else 0
-            messages = found if len(found) == at.messages and not began else found[began : at.messages]
+    if action.receives_messages and at.messages:
+        conversation = at.scope.data.shared().get("messages")
+        if isinstance(conversation, list):
+            history = ctx.state.setup.options.get("history") if action.own_messages_only else None
+            began = history if isinstance(history, int) else 0
+            messages = (
+                conversation if len(conversation) == at.messages and not began else conversation[began : at.messages]
+            )
     return Execute(
         step=step,
         attempt=at.attempt,
-        work=does.spec.kind,
+        work=action.spec.kind,
         input=(at.advised if at.phase == "recover" else at.input) or {},
         messages=messages,
         phase=at.phase,
-        timeout_s=does.timeout_s if not ctx.state.limits.raised else _timeout(ctx, does),
+        timeout_s=action.timeout_s if not ctx.state.limits.raised else _timeout(ctx, action),
         call_timeout_s=limits.allowed(ctx, "nodeTime", None) if ctx.state.limits.raised else None,
         verdicts=tuple(at.verdicts.values()) if at.verdicts else (),
     )
 
 
-def _timeout(ctx: DecisionContext, does: WorkAction) -> float | None:
+def _timeout(ctx: DecisionContext, action: WorkAction) -> float | None:
     """Return the time limit of an attempt. Without one of the node's own, a raised `nodeTime` applies."""
-    if does.timeout_s is None or does.own_time:
-        return does.timeout_s
-    return limits.allowed(ctx, "nodeTime", does.timeout_s)
+    if action.timeout_s is None or action.own_time:
+        return action.timeout_s
+    return limits.allowed(ctx, "nodeTime", action.timeout_s)
 
 
 def set_timer(ctx: DecisionContext, step: Step, purpose: str, at: float) -> None:
@@ -167,9 +169,11 @@ def set_timer(ctx: DecisionContext, step: Step, purpose: str, at: float) -> None
 
 def start_child(plan: Plan, state: ExecutionState, at: StepState) -> StartChild:
     """Return the command for the child of a step. The same step and attempt always identify the same child."""
-    does = plan.nodes[at.step.node].action
-    assert isinstance(does, WorkflowAction)
-    return StartChild(step=at.step, attempt=at.attempt, workflow=does.workflow, input=at.input or {}, wait=does.wait)
+    action = plan.nodes[at.step.node].action
+    assert isinstance(action, WorkflowAction)
+    return StartChild(
+        step=at.step, attempt=at.attempt, workflow=action.workflow, input=at.input or {}, wait=action.wait
+    )
 
 
 def start_for_call(at: StepState, call: ProposedCall) -> StartChild:
@@ -190,20 +194,20 @@ def _whether_to_go_on(state: ExecutionState) -> list[Command]:
 
 def outstanding(plan: Plan, state: ExecutionState) -> list[Command]:
     """Return the commands whose answers the state still waits for, in a stable order."""
-    asked: list[Command] = [*state.outbox.values()]
+    commands: list[Command] = [*state.outbox.values()]
     if state.ended or state.status == "pending":
-        return asked
+        return commands
     if state.status == "interrupted":
-        return [*asked, *halt_children(state), *_whether_to_go_on(state)]
+        return [*commands, *halt_children(state), *_whether_to_go_on(state)]
     ctx = DecisionContext(plan, state)
     for at in sorted(state.steps.values(), key=lambda a: a.step):
         if at.child:
-            asked.append(start_child(plan, state, at))
+            commands.append(start_child(plan, state, at))
         elif at.workflow_calls:
-            asked += [start_for_call(at, one.call) for one in at.workflow_calls.values()]
+            commands += [start_for_call(at, workflow_call.call) for workflow_call in at.workflow_calls.values()]
         elif at.is_running and at.step not in state.limits.budget_stopped:
-            asked.append(execution_of(ctx, at.step))
+            commands.append(execution_of(ctx, at.step))
         elif at.gate is not None:
-            asked.append(AnnounceGate(step=at.step))
-    asked += [SetTimer(timer=name, at=timer.at) for name, timer in sorted(state.timers.items())]
-    return asked
+            commands.append(AnnounceGate(step=at.step))
+    commands += [SetTimer(timer=name, at=timer.at) for name, timer in sorted(state.timers.items())]
+    return commands

@@ -28,48 +28,48 @@ def exit_step(ctx: DecisionContext, move: ExitStep) -> None:
     """Send control along the edges of a finished step, or end the token."""
     step = move.step
     node = ctx.plan.nodes[step.node]
-    left = ctx.state.row.outputs[step]
+    output = ctx.state.row.outputs[step]
     if step.scope not in ctx.state.scopes:
         return  # the branch was settled while this transition was queued
     ctx.dirty_scopes[step.scope] = None
     if ctx.state.limits.escalation_gate == step and not lifecycle.escalation_answered(ctx, move):
         return
     trial = ctx.plan.partial_run
-    if trial is not None and partial_run.ends_here(trial, node, left, move):
-        ctx.end_token(step, reason="end", output=left.value)
+    if trial is not None and partial_run.ends_here(trial, node, output, move):
+        ctx.end_token(step, reason="end", output=output.value)
         return
     if move.failed is not None:
-        _leave_failed(ctx, node, step, left, move.failed)
+        _leave_failed(ctx, node, step, output, move.failed)
         return
     straight = node.exits.straight
-    if straight is not None and not left.pending:
-        ctx.enqueue(EnterNode(straight.target, step.scope, straight, step, left.lineage))
+    if straight is not None and not output.pending:
+        ctx.enqueue(EnterNode(straight.target, step.scope, straight, step, output.lineage))
         return
-    if left.pending and node.exits.tool_executor is not None:
+    if output.pending and node.exits.tool_executor is not None:
         edge = node.exits.tool_executor
-        ctx.enqueue(EnterNode(edge.target, step.scope, edge, step, left.lineage, node.id))
+        ctx.enqueue(EnterNode(edge.target, step.scope, edge, step, output.lineage, node.id))
         return
     try:
-        taken = _edges_taken(ctx, node, step, left, move.labels)
-        if taken:
-            _take(ctx, step, left, taken)
+        edges = _edges_taken(ctx, node, step, output, move.labels)
+        if edges:
+            _take(ctx, step, output, edges)
         else:
-            _nowhere(ctx, node, step, left, move.labels)
+            _nowhere(ctx, node, step, output, move.labels)
     except PointsmanError as why:
         record_exit_failure(ctx, node, step, failure_from(why))
 
 
-def _take(ctx: DecisionContext, step: Step, left: StepOutput, taken: list[PlanEdge]) -> None:
+def _take(ctx: DecisionContext, step: Step, output: StepOutput, edges: list[PlanEdge]) -> None:
     apart = ctx.node(step).position.splits_apart
-    for edge in taken:
-        own = left.lineage if len(taken) == 1 else split_lineage(left.lineage, step.node, edge.index, apart=apart)
+    for edge in edges:
+        own = output.lineage if len(edges) == 1 else split_lineage(output.lineage, step.node, edge.index, apart=apart)
         ctx.enqueue(EnterNode(edge.target, step.scope, edge, step, own))
 
 
-def _leave_failed(ctx: DecisionContext, node: PlanNode, step: Step, left: StepOutput, failure: Failure) -> None:
-    taken = catching(node, failure)
-    if taken:
-        _take(ctx, step, left, taken)
+def _leave_failed(ctx: DecisionContext, node: PlanNode, step: Step, output: StepOutput, failure: Failure) -> None:
+    edges = catching(node, failure)
+    if edges:
+        _take(ctx, step, output, edges)
     else:
         ctx.enqueue(PropagateFailure(step, failure))
 
@@ -85,34 +85,34 @@ def record_exit_failure(ctx: DecisionContext, node: PlanNode, step: Step, failur
 
 
 def _edges_taken(
-    ctx: DecisionContext, node: PlanNode, step: Step, left: StepOutput, labels: tuple[str, ...]
+    ctx: DecisionContext, node: PlanNode, step: Step, output: StepOutput, labels: tuple[str, ...]
 ) -> list[PlanEdge]:
     if node.exits.mode == "label":
-        return by_label(ctx, node, step, left, labels)
+        return by_label(ctx, node, step, output, labels)
     edges = node.exits.edges
     if isinstance(node.action, LoopAction):
         edges = node.action.body_edges if loops.BODY in labels else node.action.exit_edges
-    return edges_to_follow(ctx, node, step, left, labels, edges)
+    return edges_to_follow(ctx, node, step, output, labels, edges)
 
 
 def edges_to_follow(
     ctx: DecisionContext,
     node: PlanNode,
     step: Step,
-    left: StepOutput,
+    output: StepOutput,
     labels: tuple[str, ...],
     edges: tuple[PlanEdge, ...],
 ) -> list[PlanEdge]:
     """For `all` and `first`: return the edges whose conditions hold, else the default edges."""
     scope = ctx.state.scopes[step.scope]
     env: Environment | None = None
-    taken: list[PlanEdge] = []
+    selected: list[PlanEdge] = []
     defaults: list[PlanEdge] = []
     for edge in edges:
         if edge.kind == "plain":
             holds = True
         elif edge.kind == "test" and edge.test is not None:
-            env = env or exit_environment(ctx, scope, node, left, labels, edges)
+            env = env or exit_environment(ctx, scope, node, output, labels, edges)
             holds = edge.test(env)
         elif edge.kind == "label":
             holds = edge.label in labels
@@ -121,30 +121,30 @@ def edges_to_follow(
             if edge.kind == "default":
                 defaults.append(edge)
         if holds:
-            taken.append(edge)
+            selected.append(edge)
             if node.exits.mode == "first":
                 break
-    return taken or defaults[: 1 if node.exits.mode == "first" else None]
+    return selected or defaults[: 1 if node.exits.mode == "first" else None]
 
 
 def exit_environment(
     ctx: DecisionContext,
     scope: ScopeState,
     node: PlanNode,
-    left: StepOutput,
+    output: StepOutput,
     labels: tuple[str, ...],
     edges: tuple[PlanEdge, ...],
 ) -> Environment:
     """Return the data for conditions on a node's own edges: `next` is the emitted label, also as `state.next`."""
     emitted = labels[0] if labels else None
-    env = ctx.environment(scope, node, left.value, {"next": emitted})
+    env = ctx.environment(scope, node, output.value, {"next": emitted})
     if emitted is not None and any(edge.reads_next for edge in edges):
         env.state = {**env.state, "next": emitted}
     return env
 
 
 def by_label(
-    ctx: DecisionContext, node: PlanNode, step: Step, left: StepOutput, labels: tuple[str, ...]
+    ctx: DecisionContext, node: PlanNode, step: Step, output: StepOutput, labels: tuple[str, ...]
 ) -> list[PlanEdge]:
     """Return the edge of the first label that has one; else of a condition that holds; else the plain or default
     edge.
@@ -159,7 +159,7 @@ def by_label(
     env: Environment | None = None
     for edge in node.exits.edges:
         if edge.kind == "test" and edge.test is not None:
-            env = env or exit_environment(ctx, scope, node, left, labels, node.exits.edges)
+            env = env or exit_environment(ctx, scope, node, output, labels, node.exits.edges)
             if edge.test(env):
                 return [edge]
     if node.exits.fallback is not None and "reject" not in labels:
@@ -190,17 +190,17 @@ def legal(node: PlanNode, labels: tuple[str, ...]) -> bool:
 
 def no_route(node: PlanNode, labels: tuple[str, ...]) -> Failure:
     """Return the failure of a step that finds no edge; it lists the legal labels."""
-    known = sorted(node.exits.labels) or [edge.target for edge in node.exits.edges]
-    said = f"{labels[0]!r}" if labels else "no label"
+    labels_offered = sorted(node.exits.labels) or [edge.target for edge in node.exits.edges]
+    label = f"{labels[0]!r}" if labels else "no label"
     return Failure(
         code="no-route",
-        message=f"{node.id!r} returned {said}, but no edge accepts it",
-        hint=f"Legal values: {', '.join(known) or 'none, it has no edges'}.",
-        details={"legal": [*known], "left": [*labels]},
+        message=f"{node.id!r} returned {label}, but no edge accepts it",
+        hint=f"Legal values: {', '.join(labels_offered) or 'none, it has no edges'}.",
+        details={"legal": [*labels_offered], "left": [*labels]},
     )
 
 
-def _nowhere(ctx: DecisionContext, node: PlanNode, step: Step, left: StepOutput, labels: tuple[str, ...]) -> None:
+def _nowhere(ctx: DecisionContext, node: PlanNode, step: Step, output: StepOutput, labels: tuple[str, ...]) -> None:
     """Handle an exit without an edge: the token ends, or the type of the node decides."""
     if node.exits.no_route == "undone":
         completion.exit_undo(ctx, labels)
@@ -209,8 +209,8 @@ def _nowhere(ctx: DecisionContext, node: PlanNode, step: Step, left: StepOutput,
         ctx.end_token(step)
         completion.complete(ctx, closes_session=ctx.plan.conversational)
         return
-    if node.exits.no_route == "caller" and left.caller is not None and left.caller in ctx.plan.nodes:
-        ctx.enqueue(EnterNode(left.caller, step.scope, None, step, left.lineage))
+    if node.exits.no_route == "caller" and output.caller is not None and output.caller in ctx.plan.nodes:
+        ctx.enqueue(EnterNode(output.caller, step.scope, None, step, output.lineage))
         return
     if node.exits.no_route == "cancel" and "reject" in labels:
         ctx.end_token(step)
@@ -219,10 +219,10 @@ def _nowhere(ctx: DecisionContext, node: PlanNode, step: Step, left: StepOutput,
     if node.exits.no_route == "fail" or (node.exits.no_route == "cancel" and node.exits.edges):
         record_exit_failure(ctx, node, step, no_route(node, labels))
         return
-    _end_here(ctx, node, step, left)
+    _end_here(ctx, node, step, output)
 
 
-def _end_here(ctx: DecisionContext, node: PlanNode, step: Step, left: StepOutput) -> None:
+def _end_here(ctx: DecisionContext, node: PlanNode, step: Step, output: StepOutput) -> None:
     """End the token. At the end of a loop body whose loop ends with its body, control continues at the loop's exits."""
     for loop_id in node.position.loops:
         loop = ctx.plan.nodes[loop_id]
@@ -231,8 +231,8 @@ def _end_here(ctx: DecisionContext, node: PlanNode, step: Step, left: StepOutput
             if loop_id not in scope.loops or loops.body_moves(ctx, scope, loop.action):
                 break
             ctx.emit(LoopLeft(node=loop_id, scope=scope.key))
-            exits = edges_to_follow(ctx, loop, step, left, (), loop.action.exit_edges)
+            exits = edges_to_follow(ctx, loop, step, output, (), loop.action.exit_edges)
             if exits:
-                _take(ctx, step, left, exits)
+                _take(ctx, step, output, exits)
                 return
     ctx.end_token(step)

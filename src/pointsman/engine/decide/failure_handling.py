@@ -48,8 +48,8 @@ NO_ROUTE: Final = "no-route"
 def attempt_failed(ctx: DecisionContext, at: StepState, failure: Failure, usage: Usage | None) -> None:
     """Handle an attempt that failed in an executor, a child execution or a check."""
     step, node = at.step, ctx.node(at.step)
-    does = node.action
-    retry = does.retry if isinstance(does, WorkAction | WorkflowAction) else None
+    action = node.action
+    retry = action.retry if isinstance(action, WorkAction | WorkflowAction) else None
     tries_left = retry is not None and at.failures - at.reasks < retry.retries and at.phase == "work"
     if retry is not None and tries_left and _is_worth_it(retry, failure):
         ctx.emit(StepFailed(step=step, attempt=at.attempt, failure=failure, final=False, usage=usage))
@@ -67,13 +67,13 @@ def _is_worth_it(retry: Retry, failure: Failure) -> bool:
 
 
 def _after_retries(ctx: DecisionContext, at: StepState, node: PlanNode, failure: Failure, usage: Usage | None) -> None:
-    does = node.action
-    handler = does.on_failure if isinstance(does, WorkAction | WorkflowAction) else "fail"
+    action = node.action
+    handler = action.on_failure if isinstance(action, WorkAction | WorkflowAction) else "fail"
     step = at.step
     caught = catching(node, failure)
     if (
         handler == "llm_recovery"
-        and isinstance(does, WorkAction)
+        and isinstance(action, WorkAction)
         and at.advices < ADVICES_MAX
         and at.phase == "work"
         and failure.code != NO_ROUTE
@@ -86,9 +86,11 @@ def _after_retries(ctx: DecisionContext, at: StepState, node: PlanNode, failure:
         value = failure_of(failure)
         ctx.emit(StepSucceeded(step=step, attempt=at.attempt, result=value, annotations={"failed": True}))
         if node.outputs:
-            kept = ", ".join(repr(one.path.text) for one in node.outputs)
+            fields = ", ".join(repr(output.path.text) for output in node.outputs)
             ctx.warn(
-                "outputs-not-written", f"{node.id!r} failed and the execution continues: {kept} keep their values", step
+                "outputs-not-written",
+                f"{node.id!r} failed and the execution continues: {fields} keep their values",
+                step,
             )
         ctx.dirty_scopes[step.scope] = None
         ctx.enqueue(ExitStep(step))
@@ -110,10 +112,10 @@ def retry_wait(retry: Retry, failures: int, seed: int, step: Step) -> float:
 
 def chance(text: str) -> float:
     """Return a number in [0, 1) derived from the text alone (FNV-1a): the same on every machine and in every replay."""
-    found = 0xCBF29CE484222325
+    hashed = 0xCBF29CE484222325
     for byte in text.encode():
-        found = ((found ^ byte) * 0x100000001B3) & 0xFFFFFFFFFFFFFFFF
-    return found / 2**64
+        hashed = ((hashed ^ byte) * 0x100000001B3) & 0xFFFFFFFFFFFFFFFF
+    return hashed / 2**64
 
 
 def _ask_for_advice(ctx: DecisionContext, at: StepState, node: PlanNode, failure: Failure) -> None:
@@ -171,9 +173,9 @@ def reask(ctx: DecisionContext, at: StepState, failure: Failure, usage: Usage | 
         attempt_failed(ctx, at, failure, usage)
         return
     ctx.emit(StepFailed(step=at.step, attempt=at.attempt, failure=failure, final=False, usage=usage))
-    said = f"{failure.message}. {failure.hint}"
-    asked = {**(at.input or {}), "correction": said}
-    ctx.emit(AttemptStarted(step=at.step, attempt=at.attempt + 1, reason="reask", input=asked))
+    message = f"{failure.message}. {failure.hint}"
+    request = {**(at.input or {}), "correction": message}
+    ctx.emit(AttemptStarted(step=at.step, attempt=at.attempt + 1, reason="reask", input=request))
     execute(ctx, at.step)
 
 

@@ -47,16 +47,16 @@ class GateContent(NamedTuple):
     editable: tuple[Path, ...]
 
 
-def shown_of(ctx: DecisionContext, at: Entry | StepState, does: HumanTaskAction, env: Environment) -> GateContent:
+def shown_of(ctx: DecisionContext, at: Entry | StepState, action: HumanTaskAction, env: Environment) -> GateContent:
     """Evaluate the question and contents of a human node. Raises the errors of its formulas."""
-    message = str(does.message(env) or "")
+    message = str(action.message(env) or "")
     if not message and at.step == ctx.state.limits.escalation_gate:
         message = str(at.incoming.value)  # which limit was reached
     return GateContent(
         message=message,
-        messages=localized_messages(ctx, at, does.messages, message, env),
-        shown=None if does.displayed is None else does.displayed(env),
-        editable=tuple(path.resolve(env) for path in does.editable),
+        messages=localized_messages(ctx, at, action.messages, message, env),
+        shown=None if action.displayed is None else action.displayed(env),
+        editable=tuple(path.resolve(env) for path in action.editable),
     )
 
 
@@ -107,16 +107,16 @@ def localized_messages(
 
     A text that fails is replaced by the one in the execution's language (`usual`), with a warning when the gate opens.
     """
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for language, value in messages.items():
         try:
-            found[language] = str(value(env) or "")
+            texts[language] = str(value(env) or "")
         except PointsmanError as why:
             if isinstance(at, Entry):
                 node = at.step.node
-                ctx.warn("text-unsaid", f"what {node!r} asks cannot be said in {language!r}: {why}", at.step)
-            found[language] = usual
-    return found
+                ctx.warn("text-not-localized", f"what {node!r} asks cannot be said in {language!r}: {why}", at.step)
+            texts[language] = usual
+    return texts
 
 
 # Updates of open gates
@@ -144,15 +144,15 @@ def ask_again(ctx: DecisionContext, since: int) -> None:
 
 def _written(state: ExecutionState, events: Sequence[Event]) -> Iterable[Scope]:
     """Return the scopes whose gates may show other contents after these events."""
-    found: dict[Scope, None] = {}
+    scopes: dict[Scope, None] = {}
     for event in events:
         if isinstance(event, ExecutionForked | ExecutionSteered | ExecutionMigrated):
             return tuple(state.gates)
         step = getattr(event, "step", None)
         scope = step.scope if isinstance(step, Step) else getattr(event, "scope", None)
         if scope is not None and scope in state.gates:
-            found[scope] = None
-    return found
+            scopes[scope] = None
+    return scopes
 
 
 def _changed(ctx: DecisionContext, at: StepState, *, has_moved: bool) -> GateChanged | None:
@@ -166,13 +166,13 @@ def _changed(ctx: DecisionContext, at: StepState, *, has_moved: bool) -> GateCha
 
 
 def _node_changed(
-    ctx: DecisionContext, at: StepState, gate: GateState, does: HumanTaskAction, *, has_moved: bool
+    ctx: DecisionContext, at: StepState, gate: GateState, action: HumanTaskAction, *, has_moved: bool
 ) -> GateChanged | None:
-    now = shown_of(ctx, at, does, _environment(ctx, at, gate))
+    now = shown_of(ctx, at, action, _environment(ctx, at, gate))
     values = tuple(at.scope.data.at(path) for path in now.editable)
     before: list[Json] = [gate.message, {**gate.messages}, gate.displayed, [*gate.values]]
     after: list[Json] = [now.message, {**now.messages}, now.shown, [*values]]
-    terms = (does.options, does.form, _approvers(gate, does.terms)) if has_moved else _terms(gate)
+    terms = (action.options, action.form, _approvers(gate, action.terms)) if has_moved else _terms(gate)
     if is_same(before, after) and now.editable == gate.editable and terms == _terms(gate):
         return None
     at.scope.data.shared()

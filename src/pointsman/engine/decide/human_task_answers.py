@@ -120,9 +120,9 @@ def _names(gate: GateState) -> dict[str, Path]:
 
 def _must_not_edit(gate: GateState, action: str, data: Json) -> None:
     """Raise `AnswerInvalid` if another action than `edit` gives an editable field a new value: it would be lost."""
-    present, given = edit_of_nothing(gate), _object(data)
-    for name in present.keys() & given.keys():
-        if not is_same(given[name], present[name]):
+    present, values = edit_of_nothing(gate), _object(data)
+    for name in present.keys() & values.keys():
+        if not is_same(values[name], present[name]):
             raise AnswerInvalid(
                 f"{name}: the action {action!r} does not change it",
                 hint=f"{EDIT!r} changes it. With {action!r} omit {name!r}, or give its present value.",
@@ -136,9 +136,11 @@ def edit_of_nothing(gate: GateState) -> JsonObject:
 
 def _refuse(wrong: Iterable[FormMismatch], hint: str) -> None:
     """Raise `AnswerInvalid` for the first mismatches, if there are any."""
-    found = [*islice(wrong, ERRORS_SHOWN)]
-    if found:
-        raise AnswerInvalid("; ".join(map(str, found)), hint=next((one.hint for one in found if one.hint), hint))
+    errors = [*islice(wrong, ERRORS_SHOWN)]
+    if errors:
+        raise AnswerInvalid(
+            "; ".join(map(str, errors)), hint=next((error.hint for error in errors if error.hint), hint)
+        )
 
 
 def _check_edit(gate: GateState, data: Json, declared: Sequence[DeclaredField]) -> None:
@@ -149,12 +151,12 @@ def _check_edit(gate: GateState, data: Json, declared: Sequence[DeclaredField]) 
     for write in edits:
         name = ".".join(str(part) for part in write.path)
         schema = fields.get(name) if isinstance(fields, dict) else None
-        own = next((one.schema for one in declared if _is_at(one, write.path)), None)
+        own = next((declaration.schema for declaration in declared if _is_at(declaration, write.path)), None)
         if schema is not None:
             _refuse(misfits(shared, {name: write.value}), "See the gate's form.")
         elif own is not None:
             _refuse(misfits(own, write.value, at=write.path), "See `state` in the definition.")
-        elif not any(_is_near(one, write.path) for one in declared):
+        elif not any(_is_near(declaration, write.path) for declaration in declared):
             _check_shape(name, gate.values[gate.editable.index(write.path)], write.value)
 
 
@@ -183,10 +185,10 @@ def _check_shape(name: str, before: Json, value: Json) -> None:
         place, old, new = pending.pop()
         if not isinstance(old, dict) or not isinstance(new, dict):
             continue
-        lost, added = sorted(old.keys() - new.keys()), sorted(new.keys() - old.keys())
-        if lost and added:
-            listed = ", ".join(map(repr, lost))
-            near = did_you_mean(added[0], lost)
+        missing, added = sorted(old.keys() - new.keys()), sorted(new.keys() - old.keys())
+        if missing and added:
+            listed = ", ".join(map(repr, missing))
+            near = did_you_mean(added[0], missing)
             raise AnswerInvalid(
                 f"{place}: it has no key {added[0]!r}, and the edit leaves out {listed}",
                 hint=f"{near} Give the whole object, or let a schema in `state` name its keys.".strip(),
@@ -213,11 +215,11 @@ def type_name(value: Json) -> str:
 
 def _check_calls(gate: GateState, data: Json) -> None:
     """Check an edit of tool calls: {number: true, false, or replacement arguments}. Raises `AnswerInvalid`."""
-    known = {str(call.number): call for call in gate.calls}
-    if not isinstance(data, dict) or not data or not set(data) <= set(known):
+    calls = {str(call.number): call for call in gate.calls}
+    if not isinstance(data, dict) or not data or not set(data) <= set(calls):
         raise AnswerInvalid(
             "the data of an edit must name calls by their numbers",
-            hint=f"Calls: {', '.join(sorted(known))}. Each is true, false, or an object of other arguments.",
+            hint=f"Calls: {', '.join(sorted(calls))}. Each is true, false, or an object of other arguments.",
         )
     for number, decided in data.items():
         if isinstance(decided, bool):
@@ -227,7 +229,7 @@ def _check_calls(gate: GateState, data: Json) -> None:
                 f"call {number!r} must be approved (true), rejected (false) or given other arguments (an object)",
                 hint="See the calls of the gate.",
             )
-        call = known[number]
+        call = calls[number]
         if call.parameters is not None:
             _refuse(misfits(call.parameters, decided, at=(number,)), f"See the parameters of {call.name!r}.")
 
@@ -276,7 +278,7 @@ def _must_not_overlap(names: dict[str, Path], data: JsonObject) -> None:
     """Raise `AnswerInvalid` if one edited field is inside another: one of the two values would be lost."""
     for name in data:
         path = names[name]
-        outer = next((one for one in data if one != name and names[one] == path[: len(names[one])]), None)
+        outer = next((name_ for name_ in data if name_ != name and names[name_] == path[: len(names[name_])]), None)
         if outer is not None:
             raise AnswerInvalid(
                 f"{outer!r} and {name!r} are edited together, and {name!r} is inside {outer!r}",
@@ -284,12 +286,12 @@ def _must_not_overlap(names: dict[str, Path], data: JsonObject) -> None:
             )
 
 
-def is_same_answer(gate: GateState, action: str, one: Json, other: Json) -> bool:
+def is_same_answer(gate: GateState, action: str, first: Json, other: Json) -> bool:
     """Return whether two answers with the same action are equal: a bare value is the only editable field."""
     if gate.about == "node" and action == EDIT and len(gate.editable) == 1:
         name = next(iter(_names(gate)))
-        return is_same(_named(name, one), _named(name, other))
-    return is_same(one, other)
+        return is_same(_named(name, first), _named(name, other))
+    return is_same(first, other)
 
 
 def _named(name: str, data: Json) -> JsonObject:
@@ -334,11 +336,11 @@ def terms_of_calls(calls: tuple[ProposedCall, ...]) -> GateTerms:
 
 def check_results(gate: GateState, data: Json) -> None:
     """Check that there is one result for each call, within its size limit. Raises `AnswerInvalid`."""
-    known = {str(call.number): call for call in gate.calls}
-    example = ", ".join(f'"{number}": …' for number in known)
-    if not isinstance(data, dict) or set(data) != set(known):
+    calls = {str(call.number): call for call in gate.calls}
+    example = ", ".join(f'"{number}": …' for number in calls)
+    if not isinstance(data, dict) or set(data) != set(calls):
         raise AnswerInvalid("each call needs a result, under its number", hint=f"Give as data: {{{example}}}.")
-    for number, call in known.items():
+    for number, call in calls.items():
         size = size_of_answer(data[number])
         if call.bytes_max is not None and size > call.bytes_max:
             raise AnswerInvalid(
@@ -355,22 +357,22 @@ def verdicts_on_results(
     at: StepState, gate: GateState, report: GateAnswered, *, by_clock: bool
 ) -> tuple[CallVerdict, ...]:
     """Return the verdict on each call. Arguments that a person changed earlier stay changed."""
-    known = {
+    verdicts = {
         call.number: verdict
         for call in gate.calls
         if (verdict := (at.verdicts or {}).get(call.number)) is not None
         and is_about(verdict, call.name, call.arguments)
     }
-    return tuple(_verdict_on_result(call, known.get(call.number), report, by_clock=by_clock) for call in gate.calls)
+    return tuple(_verdict_on_result(call, verdicts.get(call.number), report, by_clock=by_clock) for call in gate.calls)
 
 
 def _verdict_on_result(
-    call: ProposedCall, known: CallVerdict | None, report: GateAnswered, *, by_clock: bool
+    call: ProposedCall, verdict: CallVerdict | None, report: GateAnswered, *, by_clock: bool
 ) -> CallVerdict:
-    of = digest_of_call(call.name, call.arguments) if known is None else known.of
+    of = digest_of_call(call.name, call.arguments) if verdict is None else verdict.of
     if report.action == RETURN:
         assert isinstance(report.data, dict)
-        arguments = None if known is None else known.arguments
+        arguments = None if verdict is None else verdict.arguments
         result = report.data[str(call.number)]
         return CallVerdict(
             number=call.number,
@@ -421,16 +423,16 @@ class FormRules(NamedTuple):
 
 def _unnamed(schema: JsonObject, data: Json, at: Path) -> Iterator[FormMismatch]:
     """Yield each key in the data that the schema does not name."""
-    steps, known = 0, dict[tuple[int, ...], FormRules]()
+    steps, cache = 0, dict[tuple[int, ...], FormRules]()
     pending: list[tuple[list[Json], Json, Path]] = [([schema], data, at)]
     while pending:
         schemas, value, path = pending.pop()
         if not isinstance(value, dict | list):
             continue
         same = tuple(map(id, schemas))
-        rules = known.get(same)
+        rules = cache.get(same)
         if rules is None:
-            rules = known[same] = _rules(schemas, schema)
+            rules = cache[same] = _rules(schemas, schema)
             steps += len(rules.parts) + PATTERN_COMPILE_VISITS * len(rules.patterns)
         steps += rules.steps * len(value)
         if rules.patterns and isinstance(value, dict):
@@ -442,8 +444,8 @@ def _unnamed(schema: JsonObject, data: Json, at: Path) -> Iterator[FormMismatch]
             pending += [(_of_item(rules.parts, n), item, (*path, n)) for n, item in enumerate(value)]
             continue
         for key, item in value.items():
-            below = [found for part in rules.parts for found in _of_key(part, key)]
-            below += [found for pattern, found in rules.patterns if pattern is None or pattern.search(key)]
+            below = [rule for part in rules.parts for rule in _of_key(part, key)]
+            below += [rule for pattern, rule in rules.patterns if pattern is None or pattern.search(key)]
             if not below and not rules.is_open:
                 hint = f"{did_you_mean(key, rules.names)} Known: {', '.join(sorted(rules.names))}.".strip()
                 yield FormMismatch(dotted((*path, key)), f"the form has no key {key!r}", hint)
@@ -451,16 +453,16 @@ def _unnamed(schema: JsonObject, data: Json, at: Path) -> Iterator[FormMismatch]
 
 
 def _rules(schemas: Sequence[Json], root: JsonObject) -> FormRules:
-    found: list[JsonObject] = []
-    seen: set[int] = set()
+    rules: list[JsonObject] = []
+    visited: set[int] = set()
     is_open = False
     pending = [*schemas]
     while pending:
         part = pending.pop()
-        if not isinstance(part, dict) or id(part) in seen:
+        if not isinstance(part, dict) or id(part) in visited:
             continue
-        seen.add(id(part))
-        found.append(part)
+        visited.add(id(part))
+        rules.append(part)
         is_open = is_open or any(key in part for key in OPENS)
         for key in IN_PLACE:
             listed = part.get(key)
@@ -471,13 +473,13 @@ def _rules(schemas: Sequence[Json], root: JsonObject) -> FormRules:
             target = _referred(root, part["$ref"])
             is_open = is_open or target is None
             pending.append(target)
-    names = frozenset(name for part in found for name in _object(part.get("properties")))
+    names = frozenset(name for part in rules for name in _object(part.get("properties")))
     patterns = [
         (_compiled(pattern), below)
-        for part in found
+        for part in rules
         for pattern, below in _object(part.get("patternProperties")).items()
     ]
-    return FormRules(found, names, is_open or not names, patterns)
+    return FormRules(rules, names, is_open or not names, patterns)
 
 
 def _referred(root: JsonObject, reference: Json) -> Json:
@@ -512,14 +514,14 @@ def _compiled(pattern: str) -> Pattern | None:
 
 def _of_item(parts: Sequence[JsonObject], at: int) -> list[Json]:
     """Return the subschemas for one item of a list."""
-    found: list[Json] = []
+    values: list[Json] = []
     for part in parts:
         first = part.get("prefixItems", part.get("items"))
         if isinstance(first, list) and at < len(first):
-            found.append(first[at])
+            values.append(first[at])
         else:
-            found += [part[key] for key in ("items", "additionalItems", "unevaluatedItems") if key in part]
-    return found
+            values += [part[key] for key in ("items", "additionalItems", "unevaluatedItems") if key in part]
+    return values
 
 
 def _object(value: Json) -> JsonObject:

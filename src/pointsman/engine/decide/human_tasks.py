@@ -68,9 +68,9 @@ class AnswerDiffers(CallerError):
     code = "answer-differs"
 
 
-def open_gate(entry: Entry, does: HumanTaskAction) -> None:
+def open_gate(entry: Entry, action: HumanTaskAction) -> None:
     """Evaluate the contents of a gate and open it."""
-    now = shown_of(entry.ctx, entry, does, entry.environment())
+    now = shown_of(entry.ctx, entry, action, entry.environment())
     entry.open_step()
     announce_gate(
         entry.ctx,
@@ -79,12 +79,12 @@ def open_gate(entry: Entry, does: HumanTaskAction) -> None:
             gate=f"gate-{entry.step}",
             message=now.message,
             messages=now.messages,
-            options=does.options,
-            form=does.form,
+            options=action.options,
+            form=action.form,
             shown=now.shown,
             editable=now.editable,
         ),
-        does.terms,
+        action.terms,
     )
 
 
@@ -104,7 +104,7 @@ def answered(ctx: DecisionContext, report: GateAnswered) -> None:
     answer_must_fit(ctx, report)
     at = step_at_gate(ctx, report)
     gate = gate_of(at)
-    if _said_before(at, report):
+    if _is_repeated_vote(at, report):
         return
     if report.digest and len(report.digest) < SHORT_CHARS:
         raise AnswerInvalid(
@@ -125,8 +125,8 @@ def answered(ctx: DecisionContext, report: GateAnswered) -> None:
         close(ctx, at, report)
         return
     vote = effective_vote(gate, report.by, Vote(report.action, report.data, report.comment, report.key))
-    known = gate.votes.get(report.by)
-    if known is not None and not vote.key and replace(known, key="") == vote:
+    previous = gate.votes.get(report.by)
+    if previous is not None and not vote.key and replace(previous, key="") == vote:
         return  # the same vote again
     ctx.emit(
         GateVoted(
@@ -149,36 +149,36 @@ def answered(ctx: DecisionContext, report: GateAnswered) -> None:
 def _check_writes(ctx: DecisionContext, at: StepState, edits: tuple[Write, ...]) -> None:
     """Raise `AnswerInvalid` for fields that cannot be written."""
     try:
-        check_edits(ctx, (DataEdit(one.path, one.value, at.scope.key) for one in edits))
+        check_edits(ctx, (DataEdit(edit.path, edit.value, at.scope.key) for edit in edits))
     except EditRefused as why:
         raise AnswerInvalid(str(why), hint=why.hint) from why
 
 
-def _said_before(at: StepState, report: GateAnswered) -> bool:
+def _is_repeated_vote(at: StepState, report: GateAnswered) -> bool:
     """Return whether a vote with this key was recorded, even if its voter has changed it or the gate asks again.
 
     A request that is sent twice must not undo what happened in between. Raises `AnswerDiffers` if that vote is
     different.
     """
-    known = gate_of(at).keyed_votes.get(report.key) if report.key else None
-    if known is None:
+    vote = gate_of(at).keyed_votes.get(report.key) if report.key else None
+    if vote is None:
         return False
-    same_answer(report.key, known, (report.by, report.action, report.data))
+    same_answer(report.key, vote, (report.by, report.action, report.data))
     return True
 
 
-def same_answer(key: str, one: tuple[str, str, Json], other: tuple[str, str, Json]) -> None:
+def same_answer(key: str, first: tuple[str, str, Json], other: tuple[str, str, Json]) -> None:
     """Raise `AnswerDiffers` unless both are (person, action, data) of the same answer."""
-    if one[:2] != other[:2] or not (is_same(one[2], other[2]) or _says_nothing(one[2], other[2])):
+    if first[:2] != other[:2] or not (is_same(first[2], other[2]) or _is_without_data(first[2], other[2])):
         raise AnswerDiffers(
-            f"the key {key!r} was used for another answer ({one[1]!r} by {one[0]!r})",
+            f"the key {key!r} was used for another answer ({first[1]!r} by {first[0]!r})",
             hint="Use a new key for each answer.",
         )
 
 
-def _says_nothing(*data: Json) -> bool:
+def _is_without_data(*data: Json) -> bool:
     """Return whether no answer has data; an empty object counts as none."""
-    return all(one is None or one == {} for one in data)
+    return all(value is None or value == {} for value in data)
 
 
 def delegated(ctx: DecisionContext, report: DelegationRequested) -> None:
@@ -204,9 +204,9 @@ def close(ctx: DecisionContext, at: StepState, report: GateAnswered, *, by_clock
     edits = () if by_clock else edits_of(gate, action, data)
     answer: JsonObject = {"response": action, "data": data}
     writes = list(edits)
-    said = _node_entry(at, report, data)
+    entry = _node_entry(at, report, data)
     try:
-        writes += evaluate_outputs(ctx, scope, node, answer, shown=said)
+        writes += evaluate_outputs(ctx, scope, node, answer, displayed=entry)
         check_writes(ctx, scope, node, at.incoming.lineage, tuple(writes), answer)
     except CallerError:
         raise
@@ -220,7 +220,7 @@ def close(ctx: DecisionContext, at: StepState, report: GateAnswered, *, by_clock
             attempt=at.attempt,
             result=answer,
             keeps=True,
-            annotations=said,
+            annotations=entry,
             writes=tuple(writes),
             undone_by=node.policy.compensate,
         )
@@ -231,15 +231,15 @@ def close(ctx: DecisionContext, at: StepState, report: GateAnswered, *, by_clock
 
 def _node_entry(at: StepState, report: GateAnswered, data: Json) -> JsonObject:
     """Return the entry `nodes.<id>` of an answer; after a quorum it includes the votes."""
-    said: JsonObject = {"branch": report.action, "action": report.action, "response": report.action, "data": data}
+    view: JsonObject = {"branch": report.action, "action": report.action, "response": report.action, "data": data}
     if report.comment:
-        said["comment"] = report.comment
+        view["comment"] = report.comment
     if report.by:
-        said["by"] = report.by
+        view["by"] = report.by
     votes = gate_of(at).votes
     if votes:
-        said["votes"] = [{"by": by, "action": vote.action, "comment": vote.comment} for by, vote in votes.items()]
-    return said
+        view["votes"] = [{"by": by, "action": vote.action, "comment": vote.comment} for by, vote in votes.items()]
+    return view
 
 
 def _shut(
@@ -340,8 +340,8 @@ def has_right(gate: GateState, approvers: GateApprovers, by: str, groups: tuple[
 
 def approving_groups(gate: GateState, groups: tuple[str, ...]) -> tuple[str, ...]:
     """Return those of the groups that are approvers of the gate."""
-    asked = (gate.approvers.groups if gate.approvers is not None else None) or ()
-    return tuple(group for group in asked if group in groups)
+    approver_groups = (gate.approvers.groups if gate.approvers is not None else None) or ()
+    return tuple(group for group in approver_groups if group in groups)
 
 
 def approvers_text(gate: GateState, approvers: GateApprovers) -> str:
@@ -378,11 +378,11 @@ def is_quorum_unreachable(gate: GateState) -> bool:
     """Return whether no action can reach its quorum unless a vote changes; only known if all approvers are listed
     users.
     """
-    left = voters(gate)
-    if left is None:
+    remaining = voters(gate)
+    if remaining is None:
         return False
     votes = Counter(vote.action for vote in gate.votes.values())
-    undecided = len(left - {*gate.votes})
+    undecided = len(remaining - {*gate.votes})
     actions = [str(option["value"]) for option in gate.options]
     return all(votes[action] + undecided < votes_needed(gate.approvers, action) for action in actions)
 

@@ -110,17 +110,17 @@ def resume(ctx: DecisionContext, report: ResumeRequested) -> None:
     resume_halted(ctx, report.by, stepping=report.step)
 
 
-def raise_limits(ctx: DecisionContext, wanted: Mapping[str, float]) -> None:
+def raise_limits(ctx: DecisionContext, amounts: Mapping[str, float]) -> None:
     """Raise limits for this execution. Raises `UnknownLimit`, `LimitCapped`, `LimitUsed`; then nothing was emitted."""
-    limits.may_raise(ctx.plan, ctx.state, wanted)
-    if wanted:
-        ctx.emit(LimitsRaised(limits=dict(wanted)))
+    limits.may_raise(ctx.plan, ctx.state, amounts)
+    if amounts:
+        ctx.emit(LimitsRaised(limits=dict(amounts)))
 
 
 def resume_halted(ctx: DecisionContext, by: str, *, stepping: bool = False) -> None:
     """Resume a halted execution. A gate that asks whether to continue is cancelled."""
     state = ctx.state
-    held, refused = tuple(state.held_arrivals), tuple(state.limits.budget_stopped)
+    arrivals, refused = tuple(state.held_arrivals), tuple(state.limits.budget_stopped)
     interrupted, gate = state.status == "interrupted", state.limits.escalation_gate
     ctx.emit(ExecutionResumed(by=by, stepping=stepping))
     if interrupted and gate is not None and gate in state.steps:
@@ -133,19 +133,21 @@ def resume_halted(ctx: DecisionContext, by: str, *, stepping: bool = False) -> N
         for step in refused:
             if step in state.steps and state.steps[step].is_running:
                 execute(ctx, step)
-    _take_up(ctx, held)
+    _take_up(ctx, arrivals)
 
 
-def _take_up(ctx: DecisionContext, held: tuple[PendingArrival, ...]) -> None:
+def _take_up(ctx: DecisionContext, arrivals: tuple[PendingArrival, ...]) -> None:
     """Enqueue held arrivals and mark all scopes, so that parked nodes may start."""
-    exits = [node.exits for node in ctx.plan.nodes.values()] if held else []
-    edges = {edge.id: edge for one in exits for edge in (*one.edges, *one.catches)}
-    for number, waits in enumerate(held):
-        left = waits.incoming
+    exits = [node.exits for node in ctx.plan.nodes.values()] if arrivals else []
+    edges = {edge.id: edge for exits_of_node in exits for edge in (*exits_of_node.edges, *exits_of_node.catches)}
+    for number, waits in enumerate(arrivals):
+        incoming = waits.incoming
         edge = edges.get(waits.edge)
         after = held_sender(number)
         ctx.enqueue(
-            EnterNode(waits.node, waits.scope, edge, after, left.lineage, left.caller, starts_node=waits.starts_node)
+            EnterNode(
+                waits.node, waits.scope, edge, after, incoming.lineage, incoming.caller, starts_node=waits.starts_node
+            )
         )
     for key in ctx.state.scopes:
         ctx.dirty_scopes[key] = None
@@ -161,21 +163,21 @@ def retry(ctx: DecisionContext, report: RetryRequested) -> None:
         )
     must(ctx, state.status == "failed" and bool(state.outcome.failed_work), "retried")
     raise_limits(ctx, report.limits)
-    held, failed, beside = tuple(state.held_arrivals), tuple(state.outcome.failed_work), tuple(state.steps.values())
-    reenter = tuple(n for n, one in enumerate(failed) if not _is_attempted(ctx, one))
+    arrivals, failed, beside = tuple(state.held_arrivals), tuple(state.outcome.failed_work), tuple(state.steps.values())
+    reenter = tuple(n for n, item in enumerate(failed) if not _is_attempted(ctx, item))
     parks = tuple(n for n in reenter if _arrived(failed[n]))
     ctx.emit(ExecutionRetried(by=report.by, reenter=reenter, parks=parks))
     limits.set_limit_timers(ctx)
-    for position, one in enumerate(failed):
-        if isinstance(one, StepState) and position not in reenter:
-            attempt_again(ctx, one)
+    for position, work in enumerate(failed):
+        if isinstance(work, StepState) and position not in reenter:
+            attempt_again(ctx, work)
             continue
-        node, scope = (one.step.node, one.step.scope) if isinstance(one, StepState) else (one.node, one.scope)
-        after = held_sender(len(held) + position)
-        merged = tuple(Arrival(was.edge, was.incoming.lineage) for was in _arrived(one))
+        node, scope = (work.step.node, work.step.scope) if isinstance(work, StepState) else (work.node, work.scope)
+        after = held_sender(len(arrivals) + position)
+        merged = tuple(Arrival(was.edge, was.incoming.lineage) for was in _arrived(work))
         ctx.enqueue(
             EnterNode(
-                node, scope, None, after, one.incoming.lineage, one.incoming.caller, starts_node=True, merged=merged
+                node, scope, None, after, work.incoming.lineage, work.incoming.caller, starts_node=True, merged=merged
             )
         )
     for at in beside:
@@ -186,7 +188,7 @@ def retry(ctx: DecisionContext, report: RetryRequested) -> None:
         elif at.gate is not None:
             ctx.command(AnnounceGate(step=at.step))
     ctx.commands += [SetTimer(timer=name, at=timer.at) for name, timer in sorted(state.timers.items())]
-    _take_up(ctx, held)
+    _take_up(ctx, arrivals)
 
 
 def _arrived(failed: StepState | PendingArrival) -> tuple[PendingArrival, ...]:
@@ -207,9 +209,9 @@ def _is_attempted(ctx: DecisionContext, failed: StepState | PendingArrival) -> b
 def attempt_again(ctx: DecisionContext, at: StepState) -> None:
     """Start the next attempt of a step: its work, or its child execution."""
     ctx.emit(AttemptStarted(step=at.step, attempt=at.attempt + 1, reason="retry"))
-    does = ctx.node(at.step).action
-    if isinstance(does, WorkflowAction):
-        ctx.emit(ChildRequested(step=at.step, workflow=does.workflow))
+    action = ctx.node(at.step).action
+    if isinstance(action, WorkflowAction):
+        ctx.emit(ChildRequested(step=at.step, workflow=action.workflow))
         ctx.command(start_child(ctx.plan, ctx.state, at))
     else:
         execute(ctx, at.step)
@@ -233,10 +235,10 @@ def escalation_answered(ctx: DecisionContext, move: ExitStep) -> bool:
         return True
     more = _raises_of(ctx, move.labels[0]) if move.labels else None
     if more is None:
-        told = ctx.state.row.outputs[move.step].value
+        value = ctx.state.row.outputs[move.step].value
         completion.cancel_steps(ctx, ())
         ctx.discard_all()
-        ctx.emit(LimitEscalated(node=move.step.node, value=told))
+        ctx.emit(LimitEscalated(node=move.step.node, value=value))
         return True
     raised = _raised(ctx, more)
     if raised:
@@ -248,8 +250,8 @@ def escalation_answered(ctx: DecisionContext, move: ExitStep) -> bool:
 
 def _raises_of(ctx: DecisionContext, action: str) -> Mapping[str, float] | None:
     assert ctx.state.limits.escalation_gate is not None
-    does = ctx.node(ctx.state.limits.escalation_gate).action
-    return does.limit_raises.get(action) if isinstance(does, HumanTaskAction) else None
+    node_action = ctx.node(ctx.state.limits.escalation_gate).action
+    return node_action.limit_raises.get(action) if isinstance(node_action, HumanTaskAction) else None
 
 
 def _raised(ctx: DecisionContext, more: Mapping[str, float]) -> dict[str, float]:
@@ -297,8 +299,8 @@ def _messages_as_edit(ctx: DecisionContext, messages: tuple[Json, ...]) -> tuple
     """Return the messages as an edit of the data, so that their size can be checked."""
     if not messages:
         return ()
-    known = ctx.state.root.data.root.get("messages")
-    return (DataEdit(("messages",), [*(known if isinstance(known, list) else ()), *messages]),)
+    conversation = ctx.state.root.data.root.get("messages")
+    return (DataEdit(("messages",), [*(conversation if isinstance(conversation, list) else ()), *messages]),)
 
 
 def _must_lead_to(ctx: DecisionContext, name: str) -> None:

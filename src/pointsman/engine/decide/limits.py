@@ -113,10 +113,10 @@ def before_step(
     if raised:
         visits = raised.get(f"visits:{node.id}", raised.get("visits", visits))
     if visits is not None:
-        done = scope.visits.get((node.id, move.lineage if node.position.has_lineage else ()), 0)
-        if done >= visits:
-            said = f"{node.id!r} was visited {done} times, its limit"
-            return ReachedLimit("visits", limit_message(ctx.plan, state, "visits", said))
+        count = scope.visits.get((node.id, move.lineage if node.position.has_lineage else ()), 0)
+        if count >= visits:
+            message = f"{node.id!r} was visited {count} times, its limit"
+            return ReachedLimit("visits", limit_message(ctx.plan, state, "visits", message))
     return None
 
 
@@ -146,8 +146,8 @@ def handle_reached_limit(ctx: DecisionContext, tripped: ReachedLimit) -> None:
         ctx.commands += halt_children(ctx.state)
         return
     handler = ctx.plan.limits.on_limit if not ctx.state.is_escalated else None
-    asked = handler is not None and _asks(ctx.plan.nodes[handler])
-    if handler is not None and not asked:
+    asks_person = handler is not None and _asks(ctx.plan.nodes[handler])
+    if handler is not None and not asks_person:
         ctx.emit(LimitHit(limit=tripped.limit, message=tripped.message, step=tripped.step))
         completion.cancel_steps(ctx, ())
         ctx.discard_all()
@@ -204,18 +204,18 @@ def timer_fired(ctx: DecisionContext, timer: str) -> None:
     """Check on a timer of the execution whether the time limit is reached; otherwise set the timer again."""
     state, limits = ctx.state, ctx.plan.limits
     if timer == CLOCK:
-        most, spent, what = (
+        most, used, what = (
             allowed(ctx, CLOCK, limits.deadline_s),
             state.at - state.setup.started_at,
             "the execution lasted",
         )
     else:
-        most, spent, what = allowed(ctx, WORKED, limits.execution_time_s), worked_s(state), "work ran for"
+        most, used, what = allowed(ctx, WORKED, limits.execution_time_s), worked_s(state), "work ran for"
         if state.counters.running_steps == 0:
             return
     if most is None or state.is_escalated or state.compensation is not None:
         return
-    if spent + TOLERANCE_S >= most:
+    if used + TOLERANCE_S >= most:
         handle_reached_limit(
             ctx, ReachedLimit(timer, limit_message(ctx.plan, state, timer, f"{what} {most:g} seconds, the limit"))
         )
@@ -247,16 +247,16 @@ UNITS: Final = {
 }
 
 
-def used_up_budget(ctx: DecisionContext, does: Action) -> ReachedLimit | None:
+def used_up_budget(ctx: DecisionContext, action: Action) -> ReachedLimit | None:
     """Return the used-up budget that forbids starting an action which would spend more of it, or None."""
-    if not isinstance(does, WorkAction | WorkflowAction) or ctx.plan.limits.budget_policy == "warn":
+    if not isinstance(action, WorkAction | WorkflowAction) or ctx.plan.limits.budget_policy == "warn":
         return None
-    tools = isinstance(does, WorkAction) and does.spec.kind in ("tool", "tool_executor")
-    models = isinstance(does, WorkAction) and does.spec.kind in ASKING_MODELS
+    tools = isinstance(action, WorkAction) and action.spec.kind in ("tool", "tool_executor")
+    models = isinstance(action, WorkAction) and action.spec.kind in ASKING_MODELS
     for name, most in _in_force(ctx.plan, ctx.state):
         matters = (
             name in ("tokens", "costUsd")
-            or isinstance(does, WorkflowAction)
+            or isinstance(action, WorkflowAction)
             or (tools if name == "toolCalls" else models)
         )
         if matters and AMOUNT[name](ctx.state.usage) >= most:
@@ -270,9 +270,9 @@ def refused_by_budget(
     """Return the budget that forbids further calls inside an attempt. `under_way`: usage of open attempts so far."""
     if plan.limits.budget_policy == "warn" or state.is_escalated or state.compensation is not None:
         return None
-    spent = [state.usage, *under_way]
+    usages = [state.usage, *under_way]
     for name, most in _in_force(plan, state):
-        total = sum(AMOUNT[name](usage) for usage in spent)
+        total = sum(AMOUNT[name](usage) for usage in usages)
         over = total + calls > most if name == COUNTED[kind] else name in ("tokens", "costUsd") and total >= most
         if over:
             return _reached_budget(plan, state, name, most)
@@ -312,11 +312,11 @@ def warn_of_budgets(ctx: DecisionContext) -> None:
                 "a model without a known price was called: the budget does not count these calls",
             )
         if amount >= most * plan.limits.budget_warn_at and amount < most:
-            said = f"{_number(amount)} of {_number(most)} {UNITS[name]} are spent"
-            _warn(ctx, "budget-low", f"{name}:{_number(most)}", said)
+            message = f"{_number(amount)} of {_number(most)} {UNITS[name]} are spent"
+            _warn(ctx, "budget-low", f"{name}:{_number(most)}", message)
         elif amount >= most and plan.limits.budget_policy == "warn":
-            said = f"{_number(amount)} {UNITS[name]} are spent, and the budget is {_number(most)}"
-            _warn(ctx, BUDGET_SPENT, f"{name}:{_number(most)}", said)
+            message = f"{_number(amount)} {UNITS[name]} are spent, and the budget is {_number(most)}"
+            _warn(ctx, BUDGET_SPENT, f"{name}:{_number(most)}", message)
 
 
 def count_child_usage(ctx: DecisionContext, at: StepState, report: ChildUsageReported) -> ReachedLimit | None:
@@ -367,13 +367,13 @@ def repetition_of(ctx: DecisionContext, at: StepState, report: WorkDone) -> Repe
     last = guard.times(at.step.node, mark) if guard is not None else Repetition(mark, 0)
     if last.times == 0:
         return Repetition(mark, 1)
-    seen = _hash(_things(at.scope.data.root))
-    return Repetition(mark, last.times + 1 if last.seen in (0, seen) else 1, seen)
+    digest = _hash(_things(at.scope.data.root))
+    return Repetition(mark, last.times + 1 if last.seen in (0, digest) else 1, digest)
 
 
 def _things(data: JsonObject) -> JsonObject:
     """Return the data with lists reduced to sets: another copy of the same element is not progress."""
-    return {name: _members(found) if isinstance(found, list) else found for name, found in data.items()}
+    return {name: _members(value) if isinstance(value, list) else value for name, value in data.items()}
 
 
 def _members(values: list[Json]) -> Json:
@@ -390,8 +390,10 @@ def reached_by_repetition(ctx: DecisionContext, step: Step, repeats: Repetition)
         return None
     if repeats.times < (allowed(ctx, "no-progress", REPEATS_MAX) or REPEATS_MAX):
         return None
-    said = f"{step.node!r} gave the same answer to the same input {repeats.times} times, and no data changed in between"
-    return ReachedLimit("no-progress", said, step)
+    message = (
+        f"{step.node!r} gave the same answer to the same input {repeats.times} times, and no data changed in between"
+    )
+    return ReachedLimit("no-progress", message, step)
 
 
 def _ends_anyway(ctx: DecisionContext, step: Step) -> bool:
@@ -400,7 +402,8 @@ def _ends_anyway(ctx: DecisionContext, step: Step) -> bool:
         return False
     loops = (ctx.plan.nodes[loop].action for loop in around)
     return any(
-        isinstance(does, LoopAction) and (does.rounds_max is not None or does.items is not None) for does in loops
+        isinstance(action, LoopAction) and (action.rounds_max is not None or action.items is not None)
+        for action in loops
     )
 
 
@@ -453,9 +456,9 @@ class RaisableLimit(NamedTuple):
     """The operator's cap; None: no cap."""
 
 
-def may_raise(plan: Plan, state: ExecutionState, wanted: Mapping[str, float]) -> None:
+def may_raise(plan: Plan, state: ExecutionState, limits: Mapping[str, float]) -> None:
     """Check that limits can be raised. Raises `UnknownLimit`, `LimitCapped`, `LimitUsed`; then nothing is raised."""
-    for name, number in wanted.items():
+    for name, number in limits.items():
         kind, _, node = name.partition(":")
         if name not in RAISABLE and not (kind == VISITS and node in plan.nodes):
             raise UnknownLimit(f"there is no limit {name!r}", hint=f"Limits: {', '.join(RAISABLE)}, visits:NODE.")
@@ -465,10 +468,10 @@ def may_raise(plan: Plan, state: ExecutionState, wanted: Mapping[str, float]) ->
                 f"{name!r} cannot be raised to {number:g}: the operator allows {most:g}",
                 hint="The operator's limits are under [limits] in pointsman.toml.",
             )
-        spent = _visited(state, node) if kind == VISITS else usage_of(state).get(name, 0.0)
-        if spent > 0 and number <= spent:
+        used = _visited(state, node) if kind == VISITS else usage_of(state).get(name, 0.0)
+        if used > 0 and number <= used:
             raise LimitUsed(
-                f"{name!r} cannot be {number:g}: {spent:g} are already used", hint=f"Give more than {spent:g}."
+                f"{name!r} cannot be {number:g}: {used:g} are already used", hint=f"Give more than {used:g}."
             )
 
 
@@ -477,14 +480,14 @@ def offer(plan: Plan, state: ExecutionState, name: str, at: float) -> RaisableLi
     now = allowed_in(plan, state, name, REPEATS_MAX if name == NO_PROGRESS else planned(plan, name))
     if now is None:
         return None
-    spent = _spent(state, name, at)
+    used = _spent(state, name, at)
     most = plan.limits.caps.get(name)
-    base, unit = max(now, spent), SMALLEST.get(name, 1.0)
+    base, unit = max(now, used), SMALLEST.get(name, 1.0)
     if most is not None and base >= most:
-        return RaisableLimit(name, now, spent, None, most)
+        return RaisableLimit(name, now, used, None, most)
     # Floats leave a remainder of much less than a unit; it must not add one more unit.
-    wanted = round(math.ceil((base + now) / unit - 1e-6) * unit, 6)
-    return RaisableLimit(name, now, spent, wanted if most is None else min(wanted, most), most)
+    rounded = round(math.ceil((base + now) / unit - 1e-6) * unit, 6)
+    return RaisableLimit(name, now, used, rounded if most is None else min(rounded, most), most)
 
 
 def _spent(state: ExecutionState, name: str, at: float) -> float:
@@ -510,7 +513,10 @@ def usage_of(state: ExecutionState) -> dict[str, float]:
 
 def _visited(state: ExecutionState, node: str) -> float:
     """Return the most visits to this node in one scope; without a name, those of the most visited node."""
-    found = (
-        done for scope in state.scopes.values() for (visited, _), done in scope.visits.items() if node in ("", visited)
+    counts = (
+        count
+        for scope in state.scopes.values()
+        for (visited, _), count in scope.visits.items()
+        if node in ("", visited)
     )
-    return float(max(found, default=0))
+    return float(max(counts, default=0))

@@ -110,11 +110,12 @@ def settle_in(ctx: DecisionContext, report: MigrationRequested) -> None:
 
 def check_fits(plan: Plan, state: ExecutionState) -> None:
     """Raise `MigrationRefused` if an open part of the execution does not fit into the plan."""
-    found = [*misfits(plan, state)]
-    if found:
-        more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+    mismatches = [*misfits(plan, state)]
+    if mismatches:
+        more = f" (and {len(mismatches) - 1} more)" if len(mismatches) > 1 else ""
         raise MigrationRefused(
-            f"{found[0].where}: {found[0].message}{more}", hint="`pointsman move … --check` lists all of them."
+            f"{mismatches[0].where}: {mismatches[0].message}{more}",
+            hint="`pointsman move … --check` lists all of them.",
         )
 
 
@@ -127,7 +128,7 @@ def may_move(state: ExecutionState) -> bool:
 
 def misfits(plan: Plan, state: ExecutionState, was: Plan | None = None) -> Iterator[MigrationMismatch]:
     """Yield every open part that does not fit into the plan, in the order of steps. `was`: the present plan."""
-    failed = [one for one in state.outcome.failed_work if isinstance(one, StepState)]
+    failed = [step_state for step_state in state.outcome.failed_work if isinstance(step_state, StepState)]
     for at in sorted((*state.steps.values(), *failed), key=lambda at: at.step):
         yield from _step(plan, state, at, was)
     for step in sorted(state.parallel_frames):
@@ -144,9 +145,9 @@ def _waiting(state: ExecutionState) -> Iterable[PendingArrival]:
         for node in sorted(scope.parked):
             yield from scope.parked[node].values()
     yield from state.held_arrivals
-    for one in state.outcome.failed_work:
-        if isinstance(one, PendingArrival):
-            yield one
+    for work in state.outcome.failed_work:
+        if isinstance(work, PendingArrival):
+            yield work
 
 
 def _missing_node(where: str) -> MigrationMismatch:
@@ -186,8 +187,8 @@ def kind_of(node: PlanNode) -> str:
             return spec.kind
         case WorkflowAction(workflow=workflow):
             return f"workflow {workflow}"
-        case does:
-            return KINDS[type(does)]
+        case action:
+            return KINDS[type(action)]
 
 
 def _kind_seen(state: ExecutionState, at: StepState) -> str | None:
@@ -204,10 +205,10 @@ def _opening(plan: Plan, opening: ParallelFrame) -> Iterator[MigrationMismatch]:
     if node is None or not isinstance(node.action, ParallelAction):
         return  # reported for its step
     where = str(opening.step)
-    gone = [edge for edge in opening.starts if edge not in node.action.by_id]
-    if gone:
+    missing = [edge for edge in opening.starts if edge not in node.action.by_id]
+    if missing:
         yield MigrationMismatch(
-            "edge-gone", where, f"a branch began over the edge {gone[0]!r}, which the other definition lacks"
+            "edge-gone", where, f"a branch began over the edge {missing[0]!r}, which the other definition lacks"
         )
     if opening.joined != (node.action.join is not None):
         yield MigrationMismatch("join-changed", where, "a join closes it in only one of the two definitions")
@@ -250,8 +251,8 @@ def fork(ctx: DecisionContext, report: ForkRequested) -> None:
             f"{report.origin!r} is {state.status} at row {report.row}: there is nothing to continue",
             hint="Fork it from an earlier row (--at), or run a step again (retry --from).",
         )
-    given = report.input or {}
-    edits = (*(DataEdit((name,), value) for name, value in given.items()), *report.edits)
+    new_input = report.input or {}
+    edits = (*(DataEdit((name,), value) for name, value in new_input.items()), *report.edits)
     check_edits(ctx, edits)
     if report.onto is not None:
         check_fits(ctx.plan, state)
@@ -261,7 +262,7 @@ def fork(ctx: DecisionContext, report: ForkRequested) -> None:
             origin=report.origin,
             row=report.row,
             before=report.before,
-            input={**state.setup.input, **given} if given else None,
+            input={**state.setup.input, **new_input} if new_input else None,
             edits=edits,
             session=report.session,
             by=report.by,

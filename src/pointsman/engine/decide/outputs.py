@@ -76,19 +76,19 @@ def evaluate_outputs(
     node: PlanNode,
     result: Json,
     *,
-    shown: Json = None,
+    displayed: Json = None,
     env_state: JsonObject | None = None,
 ) -> tuple[Write, ...]:
     """Evaluate `outputs` over `result`. The result is not stored twice.
 
-    `shown`: the future value of `nodes.<id>`, where that is not the result.
+    `displayed`: the future value of `nodes.<id>`, where that is not the result.
     """
     if not node.outputs:
         return ()
     env = ctx.environment(scope, node, result)
     if env_state is not None:
         env.state = env_state
-    own = result if shown is None else shown
+    own = result if displayed is None else displayed
     env.nodes = ChainMap({node.id: own}, cast(dict[str, Json], env.nodes))
     writes: list[Write] = []
     for output in node.outputs:
@@ -210,8 +210,8 @@ def check_size(ctx: DecisionContext, scope: ScopeState, writes: Writes, result: 
 
 def check_messages(ctx: DecisionContext, scope: ScopeState, messages: tuple[Json, ...]) -> None:
     """Check the size of messages added to the conversation, measured as one value."""
-    said: list[Json] = [*messages]
-    check_size(ctx, scope, (Write(MESSAGES, "append", whole=True),), said)
+    new_messages: list[Json] = [*messages]
+    check_size(ctx, scope, (Write(MESSAGES, "append", whole=True),), new_messages)
 
 
 def check_values(ctx: DecisionContext, values: Iterable[Json]) -> None:
@@ -268,10 +268,10 @@ def _too_large(scope: ScopeState, writes: tuple[Write, ...], result: Json, size:
         before = size_of(scope.data.at(write.path)) if write.reduce in REPLACING else 0
         fields[name] = max(fields.get(name, 0) - before, 0) + size_of(result if write.whole else write.value)
     largest = _largest(fields)
-    shown = ", ".join(f"{name} ({bytes_} bytes)" for name, bytes_ in largest.items())
+    listing = ", ".join(f"{name} ({bytes_} bytes)" for name, bytes_ in largest.items())
     return Failure(
         code="state-too-large",
-        message=f"the state would grow to {size} bytes, over the limit of {limit}; largest fields: {shown}",
+        message=f"the state would grow to {size} bytes, over the limit of {limit}; largest fields: {listing}",
         hint="Write less into the state, or raise limits.stateSize.",
         details={"largest": largest},
     )
@@ -286,24 +286,24 @@ def _largest(sizes: dict[str, int]) -> JsonObject:
     return dict(sorted(sizes.items(), key=lambda item: -item[1])[:FIELDS_SHOWN])
 
 
-def listed_items(found: Json, *, of: str, field: str) -> list[Json]:
+def listed_items(items: Json, *, of: str, field: str) -> list[Json]:
     """Return the elements of a list, or the fields of an object.
 
     Null is rejected since it may be a misspelt path; so is a string or number, which is not a list of one element.
     Raises
     `StepRefused`.
     """
-    if isinstance(found, list):
-        return found
-    if isinstance(found, dict):
-        return [{"key": key, "value": value} for key, value in found.items()]
+    if isinstance(items, list):
+        return items
+    if isinstance(items, dict):
+        return [{"key": key, "value": value} for key, value in items.items()]
     hint = f"Set `{field}` to a list"
-    if found is None:
+    if items is None:
         hint += " that is written before; write `… ?? []` after it if it may be missing"
     else:
         hint += "; write `[…]` around a single value"
     raise StepRefused(
-        Failure(code="items-not-a-list", message=f"{of} are {type_name(found)}, not a list", hint=f"{hint}.")
+        Failure(code="items-not-a-list", message=f"{of} are {type_name(items)}, not a list", hint=f"{hint}.")
     )
 
 
@@ -338,13 +338,13 @@ def event_must_fit(ctx: DecisionContext, report: EventReceived) -> None:
     _input_must_fit(ctx, f"the event {report.name!r}", {"data": report.data})
 
 
-def _input_must_fit(ctx: DecisionContext, what: str, given: JsonObject) -> None:
+def _input_must_fit(ctx: DecisionContext, what: str, values: JsonObject) -> None:
     limit = limit_of(ctx)
-    if limit is None or (size := size_of(given)) <= limit:
+    if limit is None or (size := size_of(values)) <= limit:
         return
-    shown = ", ".join(f"{name} ({bytes_} bytes)" for name, bytes_ in largest_of(given).items())
+    fields = ", ".join(f"{name} ({bytes_} bytes)" for name, bytes_ in largest_of(values).items())
     raise StateTooLarge(
-        f"{what} has {size} bytes, over the limit of the state, {limit}; largest fields: {shown}",
+        f"{what} has {size} bytes, over the limit of the state, {limit}; largest fields: {fields}",
         hint="Give less, or raise limits.stateSize.",
     )
 
@@ -398,10 +398,10 @@ def scope_named(state: ExecutionState, text: str) -> Scope:
 
 
 def _no_such_scope(state: ExecutionState, named: str) -> EditRefused:
-    known = ", ".join(scope_text(key) for key in sorted(state.scopes) if key)
+    scopes = ", ".join(scope_text(key) for key in sorted(state.scopes) if key)
     return EditRefused(
         f"no branch {named!r} is open",
-        hint=f"Open: {known or 'none'}. Without a branch the edit applies to the execution.",
+        hint=f"Open: {scopes or 'none'}. Without a branch the edit applies to the execution.",
     )
 
 
@@ -410,7 +410,7 @@ def misfit(declared: Sequence[DeclaredField], data: JsonObject, paths: Sequence[
     why.
     """
     for path, message in undeclared(declared, data):
-        if any(all(one == other for one, other in zip(path, touched, strict=False)) for touched in paths):
+        if any(all(part == other for part, other in zip(path, touched, strict=False)) for touched in paths):
             return path, message
     return None
 
@@ -426,10 +426,10 @@ def undeclared(declared: Sequence[DeclaredField], data: JsonObject) -> Iterator[
 
 def _values(data: JsonObject, pattern: Sequence[str]) -> Iterator[tuple[Path, Json]]:
     """Yield the values at a pattern (`*` is any key), with their paths."""
-    found: list[tuple[Path, Json]] = [((), data)]
+    places: list[tuple[Path, Json]] = [((), data)]
     for key in pattern:
-        found = [((*path, name), value) for path, held in found for name, value in _members(held, key)]
-    yield from found
+        places = [((*path, name), value) for path, container in places for name, value in _members(container, key)]
+    yield from places
 
 
 def _members(value: Json, key: str) -> list[tuple[str, Json]]:

@@ -42,13 +42,13 @@ from pointsman.expressions.paths import Path
 from pointsman.values import Json, JsonObject
 
 
-def open_branches(ctx: DecisionContext, entry: Entry, does: ParallelAction) -> None:
+def open_branches(ctx: DecisionContext, entry: Entry, action: ParallelAction) -> None:
     """Open one scope per (item × start)."""
     env = entry.environment()
-    items = _items(entry, does, env)
+    items = _items(entry, action, env)
     # A partial run does not start branches that lead to none of its targets: a branch counts from its first step on.
-    starts = tuple(edge for edge in _starts(does, env) if not ends_before(ctx.plan, edge.target))
-    keys = _keys(entry, does, items, starts)
+    starts = tuple(edge for edge in _starts(action, env) if not ends_before(ctx.plan, edge.target))
+    keys = _keys(entry, action, items, starts)
     entry.open_step()
     ctx.emit(
         ScopesOpened(
@@ -56,51 +56,51 @@ def open_branches(ctx: DecisionContext, entry: Entry, does: ParallelAction) -> N
             starts=tuple(edge.id for edge in starts),
             items=items,
             keys=keys,
-            item_name=does.item_name,
-            joined=does.join is not None,
+            item_name=action.item_name,
+            joined=action.join is not None,
         )
     )
     opening = ctx.state.parallel_frames[entry.step]
-    _set_join_timer(ctx, opening, does)
+    _set_join_timer(ctx, opening, action)
     if opening.total == 0:
         check(ctx, opening)
     else:
         start_branches(ctx, opening)
 
 
-def _starts(does: ParallelAction, env: Environment) -> tuple[PlanEdge, ...]:
+def _starts(action: ParallelAction, env: Environment) -> tuple[PlanEdge, ...]:
     """Return the start edges whose conditions hold, else the default edges."""
-    holds = tuple(e for e in does.starts if e.kind == "plain" or (e.test is not None and e.test(env)))
-    return holds or tuple(edge for edge in does.starts if edge.kind == "default")
+    holds = tuple(e for e in action.starts if e.kind == "plain" or (e.test is not None and e.test(env)))
+    return holds or tuple(edge for edge in action.starts if edge.kind == "default")
 
 
-def skip(entry: Entry, does: ParallelAction) -> None:
+def skip(entry: Entry, action: ParallelAction) -> None:
     """Skip the parallel: the incoming value continues at its join."""
-    entry.complete_instantly(said={"skipped": True}, leaves=False)
-    if does.join is not None:
-        entry.ctx.enqueue(EnterNode(does.join, entry.scope.key, None, entry.step, entry.move.lineage))
+    entry.complete_instantly(view={"skipped": True}, leaves=False)
+    if action.join is not None:
+        entry.ctx.enqueue(EnterNode(action.join, entry.scope.key, None, entry.step, entry.move.lineage))
     else:
         entry.ctx.end_token(entry.step)
 
 
-def _items(entry: Entry, does: ParallelAction, env: Environment) -> list[Json] | None:
-    if does.items is None:
+def _items(entry: Entry, action: ParallelAction, env: Environment) -> list[Json] | None:
+    if action.items is None:
         return None
-    found = entry.ctx.value(entry.scope, does.items, env)
-    if not found and does.one_scope and found in (None, [], {}):
+    items = entry.ctx.value(entry.scope, action.items, env)
+    if not items and action.one_scope and items in (None, [], {}):
         return None
-    return listed_items(found, of=f"the items of {entry.node.id!r}", field="items")
+    return listed_items(items, of=f"the items of {entry.node.id!r}", field="items")
 
 
 def _keys(
-    entry: Entry, does: ParallelAction, items: list[Json] | None, starts: tuple[PlanEdge, ...]
+    entry: Entry, action: ParallelAction, items: list[Json] | None, starts: tuple[PlanEdge, ...]
 ) -> tuple[str, ...]:
     if items is None:
-        return tuple(edge.target for edge in starts) if does.one_scope else ()
+        return tuple(edge.target for edge in starts) if action.one_scope else ()
     keys = [key_of(item, number) for number, item in enumerate(items)]
     if len(set(keys)) == len(keys):
         return tuple(keys)
-    if does.duplicate_keys == "fail":
+    if action.duplicate_keys == "fail":
         twice = next(key for number, key in enumerate(keys) if key in keys[:number])
         raise StepRefused(
             Failure(
@@ -115,32 +115,32 @@ def _keys(
 
 def _numbered(keys: list[str]) -> tuple[str, ...]:
     """Append the position to repeated keys."""
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
     for number, key in enumerate(keys):
-        own = key if key not in found else f"{key}_{number}"
-        while own in found:
+        own = key if key not in names else f"{key}_{number}"
+        while own in names:
             own += "_"
-        found[own] = None
-    return tuple(found)
+        names[own] = None
+    return tuple(names)
 
 
-def _set_join_timer(ctx: DecisionContext, opening: ParallelFrame, does: ParallelAction) -> None:
-    gather = ctx.plan.nodes[does.join].action if does.join is not None else None
+def _set_join_timer(ctx: DecisionContext, opening: ParallelFrame, action: ParallelAction) -> None:
+    gather = ctx.plan.nodes[action.join].action if action.join is not None else None
     if isinstance(gather, JoinAction) and gather.timeout_s is not None and gather.closes[0] == opening.step.node:
         set_timer(ctx, opening.step, "join", ctx.state.at + gather.timeout_s)
 
 
 def start_branches(ctx: DecisionContext, opening: ParallelFrame) -> None:
     """Start further branches, up to the limit of parallel branches."""
-    does = ctx.node(opening.step).action
-    assert isinstance(does, ParallelAction)
-    most = does.parallel_max or ctx.plan.limits.parallel
+    action = ctx.node(opening.step).action
+    assert isinstance(action, ParallelAction)
+    most = action.parallel_max or ctx.plan.limits.parallel
     raised = ctx.state.limits.raised.get("parallel")
-    most = int(raised) if raised is not None and does.parallel_max is None else most
+    most = int(raised) if raised is not None and action.parallel_max is None else most
     while opening.running < most and opening.next < opening.total:
         branch = opening.next
         scope = ctx.scope(opening.branch_scope(branch))
-        edge = does.by_id[opening.starts[branch % len(opening.starts)]]
+        edge = action.by_id[opening.starts[branch % len(opening.starts)]]
         ctx.enqueue(EnterNode(edge.target, scope.key, edge, opening.step))
 
 
@@ -151,9 +151,9 @@ def branch_ended(ctx: DecisionContext, scope: ScopeState) -> bool:
     opening = scope.opening
     if opening is None:
         return False
-    does = ctx.node(opening.step).action
-    assert isinstance(does, ParallelAction)
-    fresh = [edge for edge in does.after if (edge.target, ()) not in scope.visits]
+    action = ctx.node(opening.step).action
+    assert isinstance(action, ParallelAction)
+    fresh = [edge for edge in action.after if (edge.target, ()) not in scope.visits]
     fresh = [edge for edge in fresh if not ends_before(ctx.plan, edge.target)]
     if fresh and not opening.detached:
         for edge in fresh:
@@ -197,9 +197,9 @@ def fail(ctx: DecisionContext, scope: ScopeState, failure: Failure) -> None:
     """Handle a failed branch: the parallel fails with it, or continues without it."""
     opening = scope.opening
     assert opening is not None
-    does = ctx.node(opening.step).action
-    assert isinstance(does, ParallelAction)
-    if does.on_branch_error == "fail" and not opening.detached:
+    action = ctx.node(opening.step).action
+    assert isinstance(action, ParallelAction)
+    if action.on_branch_error == "fail" and not opening.detached:
         fail_opening(ctx, opening, failure)
         return
     completion.cancel_steps(ctx, scope.key)
@@ -212,14 +212,14 @@ NEARLY: float = 1e-9
 
 def check(ctx: DecisionContext, opening: ParallelFrame) -> bool:
     """Fire the join of a parallel if its condition is met. Return True if it fired."""
-    does = ctx.node(opening.step).action
-    assert isinstance(does, ParallelAction)
+    action = ctx.node(opening.step).action
+    assert isinstance(action, ParallelAction)
     settled = len(opening.settled) == opening.total
-    if does.join is None:
+    if action.join is None:
         if settled:
             _close_unjoined(ctx, opening)
         return settled
-    join = ctx.plan.nodes[does.join]
+    join = ctx.plan.nodes[action.join]
     assert isinstance(join.action, JoinAction)
     if join.action.closes[0] != opening.step.node:  # an inner parallel: its list becomes one value of the outer one
         if settled:
@@ -235,9 +235,9 @@ def check(ctx: DecisionContext, opening: ParallelFrame) -> bool:
     return True
 
 
-def _met(ctx: DecisionContext, opening: ParallelFrame, join: PlanNode, does: JoinAction) -> bool:
+def _met(ctx: DecisionContext, opening: ParallelFrame, join: PlanNode, action: JoinAction) -> bool:
     """Return whether enough branches have arrived."""
-    wait = does.wait
+    wait = action.wait
     if isinstance(wait, str):
         return wait == "any" and opening.arrived > 0
     if isinstance(wait, int):
@@ -247,9 +247,9 @@ def _met(ctx: DecisionContext, opening: ParallelFrame, join: PlanNode, does: Joi
     if opening.arrived == 0:
         return False
     names: dict[str, Json] = {"arrived": opening.arrived, "total": opening.total}
-    if does.wait_sees:
-        seen = _seen_by_now(ctx, opening)
-        names |= {"results": seen.results, "branches": seen.told}
+    if action.wait_sees:
+        progress = _seen_by_now(ctx, opening)
+        names |= {"results": progress.results, "branches": progress.views}
     return wait(ctx.environment(opening.scope, join, None, names))
 
 
@@ -257,24 +257,24 @@ def _seen_by_now(ctx: DecisionContext, opening: ParallelFrame) -> JoinProgress:
     """Return the results of the branches so far. Only branches settled since the last call are processed."""
     fork = ctx.node(opening.step).action
     assert isinstance(fork, ParallelAction)
-    seen = opening.progress = opening.progress or JoinProgress()
-    for branch in islice(reversed(opening.settled), len(opening.settled) - seen.settled):
-        one = _result(fork, opening, branch)
-        if one is not None:
-            place = bisect_left(seen.branches, branch)
-            seen.branches.insert(place, branch)
-            seen.results.insert(place, one.value)
-            seen.told.insert(place, _branch_view(one))
-    seen.settled = len(opening.settled)
-    return seen
+    progress = opening.progress = opening.progress or JoinProgress()
+    for branch in islice(reversed(opening.settled), len(opening.settled) - progress.settled):
+        result = _result(fork, opening, branch)
+        if result is not None:
+            place = bisect_left(progress.branches, branch)
+            progress.branches.insert(place, branch)
+            progress.results.insert(place, result.value)
+            progress.views.insert(place, _branch_view(result))
+    progress.settled = len(opening.settled)
+    return progress
 
 
 def results(ctx: DecisionContext, opening: ParallelFrame) -> list[BranchResult]:
     """Return the results of the branches in branch order, with failures if `on_branch_error` is `continue`."""
     fork = ctx.node(opening.step).action
     assert isinstance(fork, ParallelAction)
-    found = (_result(fork, opening, branch) for branch in sorted(opening.settled))
-    return [one for one in found if one is not None]
+    results = (_result(fork, opening, branch) for branch in sorted(opening.settled))
+    return [result for result in results if result is not None]
 
 
 def _result(fork: ParallelAction, opening: ParallelFrame, branch: int) -> BranchResult | None:
@@ -288,40 +288,46 @@ def _result(fork: ParallelAction, opening: ParallelFrame, branch: int) -> Branch
     return BranchResult(branch=branch, key=key, start=start, outcome=settled.outcome, value=settled.value)
 
 
-def _branch_view(one: BranchResult) -> JsonObject:
-    return {"index": one.branch, "key": one.key, "node": one.start, "outcome": one.outcome, "result": one.value}
+def _branch_view(result: BranchResult) -> JsonObject:
+    return {
+        "index": result.branch,
+        "key": result.key,
+        "node": result.start,
+        "outcome": result.outcome,
+        "result": result.value,
+    }
 
 
 def _aggregate_names(ctx: DecisionContext, opening: ParallelFrame) -> dict[str, Json]:
     """Return the names for the aggregate of a join."""
-    seen = results(ctx, opening)
-    values: list[Json] = [one.value for one in seen]
+    arrived = results(ctx, opening)
+    values: list[Json] = [result.value for result in arrived]
     counts: dict[str, Json] = {"arrived": opening.arrived, "total": opening.total}
-    return {"results": values, "items": values, "branches": [_branch_view(one) for one in seen], **counts}
+    return {"results": values, "items": values, "branches": [_branch_view(result) for result in arrived], **counts}
 
 
 def close_parallel(ctx: DecisionContext, opening: ParallelFrame, join: PlanNode, *, ends: bool = False) -> None:
     """Close a parallel and let control through its join. `ends`: branches that have not started never start."""
-    does = join.action
-    assert isinstance(does, JoinAction)
+    action = join.action
+    assert isinstance(action, JoinAction)
     if ends_before(ctx.plan, join.id):
         _close(ctx, opening, join, (), None)
         return
-    if does.cancel_rest:
+    if action.cancel_rest:
         completion.cancel_branches(ctx, opening)
     try:
         _check_branches(ctx, opening)
         check_values(ctx, (settled.value for settled in opening.settled.values()))
-        value = aggregated(ctx, opening, join, does)
-        _check_expected(ctx, opening, does)
+        value = aggregated(ctx, opening, join, action)
+        _check_expected(ctx, opening, action)
     except PointsmanError as why:
         fail_opening(ctx, opening, failure_from(why))
         return
-    brought = None
-    if does.aggregate is None and does.aggregate_value is None:
-        brought = tuple(one.branch for one in results(ctx, opening))
-    over = opening.running == 0 and (ends or does.cancel_rest or opening.next == opening.total)
-    _close(ctx, opening, join, brought, None if brought is not None else value, over=over)
+    branches = None
+    if action.aggregate is None and action.aggregate_value is None:
+        branches = tuple(result.branch for result in results(ctx, opening))
+    over = opening.running == 0 and (ends or action.cancel_rest or opening.next == opening.total)
+    _close(ctx, opening, join, branches, None if branches is not None else value, over=over)
 
 
 def _close(
@@ -340,15 +346,15 @@ def _close(
     ctx.enqueue(EnterNode(join.id, step.scope, None, step, opening.incoming.lineage))
 
 
-def aggregated(ctx: DecisionContext, opening: ParallelFrame, join: PlanNode, does: JoinAction) -> Json:
+def aggregated(ctx: DecisionContext, opening: ParallelFrame, join: PlanNode, action: JoinAction) -> Json:
     """Return the value of a join."""
-    seen = results(ctx, opening)
-    if does.aggregate_value is not None:
-        env = ctx.environment(opening.scope, join, [one.value for one in seen], _aggregate_names(ctx, opening))
-        return ctx.value(opening.scope, does.aggregate_value, env)
-    if does.aggregate is not None:
-        return does.aggregate(seen)
-    return [one.value for one in seen]
+    arrived = results(ctx, opening)
+    if action.aggregate_value is not None:
+        env = ctx.environment(opening.scope, join, [result.value for result in arrived], _aggregate_names(ctx, opening))
+        return ctx.value(opening.scope, action.aggregate_value, env)
+    if action.aggregate is not None:
+        return action.aggregate(arrived)
+    return [result.value for result in arrived]
 
 
 def _check_branches(ctx: DecisionContext, opening: ParallelFrame) -> None:
@@ -387,12 +393,12 @@ def _clashing(
     if write.reduce == "last":
         return
     for width in range(1, len(write.path) + 1):
-        found = owners.get(write.path[:width])
-        if found is not None and found[1].reduce != "last":
-            yield found
-    found = above.get(write.path)
-    if found is not None:
-        yield found
+        owner = owners.get(write.path[:width])
+        if owner is not None and owner[1].reduce != "last":
+            yield owner
+    owner = above.get(write.path)
+    if owner is not None:
+        yield owner
 
 
 def _clash(opening: ParallelFrame, branches: tuple[int, int], write: Write) -> Failure:
@@ -404,19 +410,19 @@ def _clash(opening: ParallelFrame, branches: tuple[int, int], write: Write) -> F
     )
 
 
-def _check_expected(ctx: DecisionContext, opening: ParallelFrame, does: JoinAction) -> None:
+def _check_expected(ctx: DecisionContext, opening: ParallelFrame, action: JoinAction) -> None:
     """Warn about keys that the document expects at the join and no branch produced. The join does not wait for them."""
-    expected = does.expected_keys
-    if does.expected is not None:
-        found = does.expected(ctx.environment(opening.scope, ctx.node(opening.step), None))
-        expected = tuple(str(one) for one in found) if isinstance(found, list) else ()
-    if not expected or does.merge_path is None:
+    expected = action.expected_keys
+    if action.expected is not None:
+        keys = action.expected(ctx.environment(opening.scope, ctx.node(opening.step), None))
+        expected = tuple(str(key) for key in keys) if isinstance(keys, list) else ()
+    if not expected or action.merge_path is None:
         return
     have: set[str] = set()
-    path = tuple(part for part in does.merge_path.segments if isinstance(part, str))
-    held = opening.scope.data.at(path)
-    if isinstance(held, dict):
-        have |= set(held)
+    path = tuple(part for part in action.merge_path.segments if isinstance(part, str))
+    value = opening.scope.data.at(path)
+    if isinstance(value, dict):
+        have |= set(value)
     for settled in opening.settled.values():
         have |= {
             str(w.path[len(path)]) for w, _ in settled.writes if w.path[: len(path)] == path and len(w.path) > len(path)
@@ -433,7 +439,7 @@ def _close_inner(ctx: DecisionContext, opening: ParallelFrame, join: PlanNode) -
     except PointsmanError as why:
         fail_opening(ctx, opening, failure_from(why))
         return
-    _close(ctx, opening, join, tuple(one.branch for one in results(ctx, opening)), None)
+    _close(ctx, opening, join, tuple(result.branch for result in results(ctx, opening)), None)
 
 
 def _close_unjoined(ctx: DecisionContext, opening: ParallelFrame) -> None:
@@ -496,13 +502,13 @@ def was_fired(node: PlanNode, scope: ScopeState, move: EnterNode) -> bool:
     )
 
 
-def gather(entry: Entry, does: JoinAction) -> None:
+def gather(entry: Entry, action: JoinAction) -> None:
     """Complete a join with the value of its parallel, or with the arrivals of plain splits."""
     ctx, scope, node = entry.ctx, entry.scope, entry.node
     fired = not entry.merged and was_fired(node, scope, entry.move)
-    value = entry.incoming.value if fired else _of_arrivals(entry, does)
-    if does.merge_path is not None:
-        fired, value = False, _of_path(entry, does, does.merge_path, value)
+    value = entry.incoming.value if fired else _of_arrivals(entry, action)
+    if action.merge_path is not None:
+        fired, value = False, _of_path(entry, action, action.merge_path, value)
     writes = evaluate_outputs(ctx, scope, node, value)
     check_writes(ctx, scope, node, entry.move.lineage, writes, value)
     if fired:
@@ -511,27 +517,31 @@ def gather(entry: Entry, does: JoinAction) -> None:
         entry.complete_instantly(replaces=True, result=value, writes=writes)
 
 
-def _of_path(entry: Entry, does: JoinAction, path: Path, brought: Json) -> Json:
+def _of_path(entry: Entry, action: JoinAction, path: Path, brought: Json) -> Json:
     """Return the joined values at a state path; the results of the branches if the path was not written."""
     scope = entry.scope
-    held = scope.data.at(path.resolve(entry.environment()))
-    if not isinstance(held, dict) or not held:
-        if held is None:
+    stored = scope.data.at(path.resolve(entry.environment()))
+    if not isinstance(stored, dict) or not stored:
+        if stored is None:
             entry.ctx.warn("nothing-to-merge", f"nothing was written to {path.text!r}", entry.step)
-        return brought if held is None else held
+        return brought if stored is None else stored
     scope.data.shared()
-    seen = [
+    results = [
         BranchResult(branch=number, key=key, start=key, outcome="arrived", value=value)
-        for number, (key, value) in enumerate(held.items())
+        for number, (key, value) in enumerate(stored.items())
     ]
-    return _aggregate(entry, does, seen) if does.aggregate is not None or does.aggregate_value is not None else held
+    return (
+        _aggregate(entry, action, results)
+        if action.aggregate is not None or action.aggregate_value is not None
+        else stored
+    )
 
 
-def _aggregate(entry: Entry, does: JoinAction, seen: list[BranchResult]) -> Json:
-    values: list[Json] = [one.value for one in seen]
-    if does.aggregate_value is None:
-        return does.aggregate(seen) if does.aggregate is not None else values
-    branches: list[Json] = [{"index": s.branch, "key": s.key, "node": s.start, "result": s.value} for s in seen]
+def _aggregate(entry: Entry, action: JoinAction, results: list[BranchResult]) -> Json:
+    values: list[Json] = [result.value for result in results]
+    if action.aggregate_value is None:
+        return action.aggregate(results) if action.aggregate is not None else values
+    branches: list[Json] = [{"index": s.branch, "key": s.key, "node": s.start, "result": s.value} for s in results]
     more: dict[str, Json] = {
         "results": values,
         "items": values,
@@ -540,20 +550,22 @@ def _aggregate(entry: Entry, does: JoinAction, seen: list[BranchResult]) -> Json
         "total": len(values),
     }
     env = entry.ctx.environment(entry.scope, entry.node, values, more)
-    return entry.ctx.value(entry.scope, does.aggregate_value, env)
+    return entry.ctx.value(entry.scope, action.aggregate_value, env)
 
 
-def _of_arrivals(entry: Entry, does: JoinAction) -> Json:
+def _of_arrivals(entry: Entry, action: JoinAction) -> Json:
     """Return the value of a join of plain splits: the arrivals are its branches, in document order."""
     ctx, scope = entry.ctx, entry.scope
     values: list[Json] = (
-        [parked(scope, entry.node.id, one).value for one in entry.merged] if entry.merged else [entry.incoming.value]
+        [parked(scope, entry.node.id, arrival).value for arrival in entry.merged]
+        if entry.merged
+        else [entry.incoming.value]
     )
     check_values(ctx, values)
     edges = [a.edge for a in entry.merged] or ["" if entry.move.edge is None else entry.move.edge.id]
     sources = [ctx.plan.edge_source.get(edge, "") for edge in edges]
-    seen = [
+    results = [
         BranchResult(branch=n, key=sources[n], start=sources[n], outcome="arrived", value=value)
         for n, value in enumerate(values)
     ]
-    return _aggregate(entry, does, seen)
+    return _aggregate(entry, action, results)

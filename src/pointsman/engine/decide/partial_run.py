@@ -53,9 +53,9 @@ def pauses_before(ctx: DecisionContext, node: PlanNode, step: Step) -> bool:
     return state.pause.breakpoints.stepping or (trial is not None and node.id in trial.breakpoints)
 
 
-def ends_here(trial: PartialRun, node: PlanNode, left: StepOutput, move: ExitStep) -> bool:
+def ends_here(trial: PartialRun, node: PlanNode, output: StepOutput, move: ExitStep) -> bool:
     """Return whether the partial run ends after this step: no round and no call of it remains."""
-    if node.id not in trial.until or left.pending or move.failed is not None:
+    if node.id not in trial.until or output.pending or move.failed is not None:
         return False
     return not (isinstance(node.action, LoopAction) and BODY in move.labels)
 
@@ -72,7 +72,7 @@ def complete_mocked(entry: Entry, trial: PartialRun) -> None:
     value = trial.step_mocks[name] if name in trial.step_mocks else trial.mocks[node.id]
     if isinstance(node.action, DecisionAction):
         label = branch_of(value)
-        entry.complete_instantly(label, said={"branch": label}, pinned=True)
+        entry.complete_instantly(label, view={"branch": label}, pinned=True)
         return
     writes = evaluate_outputs(ctx, scope, node, value) if node.outputs else ()
     check_writes(ctx, scope, node, entry.move.lineage, writes, value)
@@ -89,5 +89,5 @@ def labels_of(value: Json) -> tuple[str, ...]:
     """Return the labels of a step with this mocked result, read as an agent's or a person's answer."""
     if isinstance(value, str):
         return (value,)
-    found = (value.get(key) for key in ("next", "action")) if isinstance(value, dict) else ()
-    return tuple(one for one in found if isinstance(one, str))
+    labels = (value.get(key) for key in ("next", "action")) if isinstance(value, dict) else ()
+    return tuple(label for label in labels if isinstance(label, str))

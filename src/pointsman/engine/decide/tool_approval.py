@@ -115,33 +115,33 @@ def decided(ctx: DecisionContext, at: StepState, gate: GateState, report: GateAn
 
 
 def _verdict(call: ProposedCall, report: GateAnswered) -> CallVerdict:
-    said: Json = report.action != REJECT
+    approved: Json = report.action != REJECT
     if report.action == EDIT and isinstance(report.data, dict):
-        said = report.data.get(str(call.number), True)
+        approved = report.data.get(str(call.number), True)
     of = digest_of_call(call.name, call.arguments)
-    if isinstance(said, dict):
-        return CallVerdict(number=call.number, approved=True, arguments=said, of=of, tool=call.name)
-    reason = "" if said else report.comment
-    return CallVerdict(number=call.number, approved=said is True, reason=reason, of=of, tool=call.name)
+    if isinstance(approved, dict):
+        return CallVerdict(number=call.number, approved=True, arguments=approved, of=of, tool=call.name)
+    reason = "" if approved else report.comment
+    return CallVerdict(number=call.number, approved=approved is True, reason=reason, of=of, tool=call.name)
 
 
 def _start(ctx: DecisionContext, at: StepState, report: GateAnswered) -> None:
-    step, does = at.step, ctx.node(at.step).action
+    step, action = at.step, ctx.node(at.step).action
     if report.action == REJECT:
         by = f" by {report.by!r}" if report.by else ""
-        said = f": {report.comment}" if report.comment else ""
-        fail_open_step(ctx, step, Failure(code="not-approved", message=f"{step.node!r} was rejected{by}{said}"))
+        comment = f": {report.comment}" if report.comment else ""
+        fail_open_step(ctx, step, Failure(code="not-approved", message=f"{step.node!r} was rejected{by}{comment}"))
         return
-    if isinstance(does, WorkflowAction):
+    if isinstance(action, WorkflowAction):
         ctx.emit(AttemptStarted(step=step, attempt=at.attempt, reason="approved"))
-        ctx.emit(ChildRequested(step=step, workflow=does.workflow))
+        ctx.emit(ChildRequested(step=step, workflow=action.workflow))
         ctx.command(
-            StartChild(step=step, attempt=at.attempt, workflow=does.workflow, input=at.input or {}, wait=does.wait)
+            StartChild(step=step, attempt=at.attempt, workflow=action.workflow, input=at.input or {}, wait=action.wait)
         )
         return
-    assert isinstance(does, WorkAction)
-    if does.delay_s > 0:
-        set_timer(ctx, step, "delay", ctx.state.at + does.delay_s)
+    assert isinstance(action, WorkAction)
+    if action.delay_s > 0:
+        set_timer(ctx, step, "delay", ctx.state.at + action.delay_s)
         return
     ctx.emit(AttemptStarted(step=step, attempt=at.attempt, reason="approved"))
     execute(ctx, step)
@@ -177,10 +177,10 @@ def child_ended(ctx: DecisionContext, at: StepState, report: ChildEnded) -> None
 
 
 def _result_verdict(at: StepState, call: ProposedCall, report: ChildEnded) -> CallVerdict:
-    known = None if at.verdicts is None else at.verdicts.get(call.number)
+    verdict = None if at.verdicts is None else at.verdicts.get(call.number)
     of = digest_of_call(call.name, call.arguments)
-    if known is not None and is_about(known, call.name, call.arguments):
-        of = known.of
+    if verdict is not None and is_about(verdict, call.name, call.arguments):
+        of = verdict.of
     failure = report.failure
     if failure is None and call.bytes_max is not None and (size := size_of_answer(report.output)) > call.bytes_max:
         message = f"the workflow {call.workflow!r} returned {size} bytes; the maximum is {call.bytes_max}"

@@ -22,7 +22,7 @@ from pointsman.engine.state import StepState
 from pointsman.errors import CallerError, PointsmanError
 from pointsman.values import Json, JsonObject
 
-KEPT_MAX: Final = 100
+BUFFERED_EVENTS_MAX: Final = 100
 """Maximum number of events that one execution buffers for later waits."""
 
 
@@ -32,25 +32,25 @@ class TooManyBufferedEvents(CallerError):
     code = "too-many-buffered-events"
 
 
-def begin(entry: Entry, does: WaitAction) -> None:
+def begin(entry: Entry, action: WaitAction) -> None:
     """Open the wait and set its timer."""
     ctx, scope = entry.ctx, entry.scope
     env = entry.environment()
     now = ctx.state.at
-    if does.event is not None:
-        name = str(ctx.value(scope, does.event, env))
+    if action.event is not None:
+        name = str(ctx.value(scope, action.event, env))
         entry.open_step()
         ctx.emit(EventAwaited(step=entry.step, name=name))
         if ctx.state.events.buffered and _take_kept(ctx, ctx.state.steps[entry.step]):
             return
-        if does.timeout_s is not None:
-            set_timer(ctx, entry.step, "event", now + does.timeout_s)
+        if action.timeout_s is not None:
+            set_timer(ctx, entry.step, "event", now + action.timeout_s)
         return
     at = now
-    if does.duration is not None:
-        at = now + _seconds(entry, ctx.value(scope, does.duration, env))
-    elif does.until is not None:
-        at = _seconds(entry, ctx.value(scope, does.until, env))
+    if action.duration is not None:
+        at = now + _seconds(entry, ctx.value(scope, action.duration, env))
+    elif action.until is not None:
+        at = _seconds(entry, ctx.value(scope, action.until, env))
     entry.open_step()
     set_timer(ctx, entry.step, "wait", at)
 
@@ -73,13 +73,13 @@ def receive(ctx: DecisionContext, report: EventReceived) -> None:
     if not takers and not report.keeps:
         return
     event_must_fit(ctx, report)
-    kept = report.keeps and not takers
-    if kept and len(ctx.state.events.buffered) >= KEPT_MAX:
+    buffers = report.keeps and not takers
+    if buffers and len(ctx.state.events.buffered) >= BUFFERED_EVENTS_MAX:
         raise TooManyBufferedEvents(
             f"{len(ctx.state.events.buffered)} events are buffered in {ctx.state.id!r}, which is the maximum",
             hint="Send more after its steps have consumed some, or publish the event, which does not buffer it.",
         )
-    ctx.emit(EventConsumed(name=report.name, data=report.data, by=report.by, key=report.key, kept=kept))
+    ctx.emit(EventConsumed(name=report.name, data=report.data, by=report.by, key=report.key, kept=buffers))
     _give(ctx, takers, report.name, report.data)
 
 
@@ -105,12 +105,12 @@ def _takers(ctx: DecisionContext, name: str, data: Json) -> list[EventReceiver]:
 
 def _taker(ctx: DecisionContext, at: StepState, data: Json) -> EventReceiver | None:
     node = ctx.node(at.step)
-    does = node.action
-    if not isinstance(does, WaitAction) or does.match is None:
+    action = node.action
+    if not isinstance(action, WaitAction) or action.match is None:
         return EventReceiver(at)
     try:
         env = ctx.environment(at.scope, node, at.incoming.value, {"event": data, "data": data})
-        return EventReceiver(at) if does.match(env) else None
+        return EventReceiver(at) if action.match(env) else None
     except PointsmanError as why:
         return EventReceiver(at, failure_from(why))
 
@@ -136,26 +136,26 @@ def _take_kept(ctx: DecisionContext, at: StepState) -> bool:
     return False
 
 
-def done(ctx: DecisionContext, at: StepState, said: JsonObject, data: Json) -> None:
+def done(ctx: DecisionContext, at: StepState, view: JsonObject, data: Json) -> None:
     """Complete a wait."""
     node = ctx.node(at.step)
     try:
-        writes = evaluate_outputs(ctx, at.scope, node, data, shown=said)
+        writes = evaluate_outputs(ctx, at.scope, node, data, displayed=view)
         check_writes(ctx, at.scope, node, at.incoming.lineage, writes, data)
     except PointsmanError as why:
         fail_open_step(ctx, at.step, failure_from(why))
         return
     for timer in at.timers:
         ctx.command(DropTimer(timer=timer))
-    ctx.emit(StepSucceeded(step=at.step, attempt=at.attempt, result=data, keeps=True, annotations=said, writes=writes))
+    ctx.emit(StepSucceeded(step=at.step, attempt=at.attempt, result=data, keeps=True, annotations=view, writes=writes))
     ctx.dirty_scopes[at.step.scope] = None
     ctx.enqueue(ExitStep(at.step))
 
 
 def timed_out(ctx: DecisionContext, at: StepState) -> None:
     """Handle the timeout of a wait for an event."""
-    does = ctx.node(at.step).action
-    if isinstance(does, WaitAction) and does.goes_on_timeout:
+    action = ctx.node(at.step).action
+    if isinstance(action, WaitAction) and action.goes_on_timeout:
         done(ctx, at, {"timedOut": True}, None)
         return
     failure = Failure(code="wait-timeout", message=f"{at.step.node!r} did not receive the event {at.event!r} in time")

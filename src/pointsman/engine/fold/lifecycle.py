@@ -90,8 +90,8 @@ def _live_again(
 
 
 def _steered(state: ExecutionState, event: lifecycle.ExecutionSteered) -> None:
-    for one in event.edits:
-        edit(state, one)
+    for change in event.edits:
+        edit(state, change)
     for message in event.messages:
         state.root.data.write(Write(MESSAGES, "append", message), message)
     state.counters.messages += len(event.messages)
@@ -179,7 +179,7 @@ def _forget_tokens(state: ExecutionState) -> None:
 def _retried(state: ExecutionState, event: lifecycle.ExecutionRetried) -> None:
     """Open failed steps again, or turn them into outputs of pseudo-steps numbered after those of held arrivals."""
     state.status, state.outcome.failure = "running", None
-    held = resume_held(state)
+    arrivals = resume_held(state)
     for position, failed in enumerate(state.outcome.failed_work):
         if isinstance(failed, StepState) and position not in event.reenter:
             failed.failures = failed.reasks = failed.advices = 0
@@ -187,7 +187,7 @@ def _retried(state: ExecutionState, event: lifecycle.ExecutionRetried) -> None:
         elif isinstance(failed, StepState) and position in event.parks:
             repark(failed.scope, failed.arrivals)
         else:
-            state.row.outputs[held_sender(held + position)] = failed.incoming
+            state.row.outputs[held_sender(arrivals + position)] = failed.incoming
     state.outcome.failed_work = []
     _all_gates(state)
 
@@ -201,15 +201,15 @@ def _forked(state: ExecutionState, event: lifecycle.ExecutionForked) -> None:
     state.setup.started_at = state.at
     if event.input is not None:
         state.setup.input = event.input
-    known = state.root.names["execution"]
-    assert isinstance(known, dict)
+    execution = state.root.names["execution"]
+    assert isinstance(execution, dict)
     own: dict[str, Json] = {
         "input": state.setup.input,
         "session": event.session,
-        "execution": {**known, "id": state.id},
+        "execution": {**execution, "id": state.id},
     }
     for scope in state.scopes.values():
         scope.names |= own
-    for one in event.edits:
-        edit(state, one)
+    for change in event.edits:
+        edit(state, change)
     _all_gates(state)

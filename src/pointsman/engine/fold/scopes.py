@@ -79,17 +79,17 @@ def begin_scope(state: ExecutionState, key: Scope) -> ScopeState:
 
 def write(scope: ScopeState, node: str, thread: Lineage, writes: tuple[Write, ...], result: Json) -> None:
     """Apply the writes of a step to its scope; in a branch, record them for the surrounding scope."""
-    for one in writes:
-        _apply(scope, node, thread, one, result if one.whole else one.value)
+    for write in writes:
+        _apply(scope, node, thread, write, result if write.whole else write.value)
 
 
-def _apply(scope: ScopeState, node: str, thread: Lineage, one: Write, value: Json) -> None:
+def _apply(scope: ScopeState, node: str, thread: Lineage, write: Write, value: Json) -> None:
     if thread or scope.write_log:
-        scope.write_log.write(scope.data, one, value, thread, node)
+        scope.write_log.write(scope.data, write, value, thread, node)
     else:
-        scope.data.write(one, value)
+        scope.data.write(write, value)
     if scope.opening is not None:
-        _remember(scope, one, value, thread)
+        _remember(scope, write, value, thread)
 
 
 def _remember(scope: ScopeState, write: Write, value: Json, thread: Lineage) -> None:
@@ -106,22 +106,22 @@ def write_of(edit: DataEdit) -> Write:
     return Write(edit.path, "last", edit.value)
 
 
-def edit(state: ExecutionState, one: DataEdit) -> None:
+def edit(state: ExecutionState, change: DataEdit) -> None:
     """Fold: a person replaces a value, regardless of earlier writers. In a branch, the edit follows the writes it
     covers.
     """
-    scope = state.scopes[one.scope]
-    scope.write_log.forget(one.path)
-    scope.data.write(write_of(one), one.value)
+    scope = state.scopes[change.scope]
+    scope.write_log.forget(change.path)
+    scope.data.write(write_of(change), change.value)
     if scope.opening is not None:
-        threads = [thread for write, _, thread in scope.writes if _overlap(write.path, one.path)]
-        scope.writes.append((Write(one.path, "last"), one.value, max(threads, default=())))
+        threads = [thread for write, _, thread in scope.writes if _overlap(write.path, change.path)]
+        scope.writes.append((Write(change.path, "last"), change.value, max(threads, default=())))
 
 
-def _overlap(one: tuple[str | int, ...], other: tuple[str | int, ...]) -> bool:
+def _overlap(first: tuple[str | int, ...], other: tuple[str | int, ...]) -> bool:
     """Return whether one path is at, above or below the other."""
-    width = min(len(one), len(other))
-    return one[:width] == other[:width]
+    width = min(len(first), len(other))
+    return first[:width] == other[:width]
 
 
 def settle_branch(state: ExecutionState, event: step_events.BranchSettled) -> None:
@@ -133,7 +133,7 @@ def settle_branch(state: ExecutionState, event: step_events.BranchSettled) -> No
         scope = begin_scope(state, key)
         del state.scopes[key]
     if state.held_arrivals:
-        state.held_arrivals = [one for one in state.held_arrivals if one.scope[: len(key)] != key]
+        state.held_arrivals = [arrival for arrival in state.held_arrivals if arrival.scope[: len(key)] != key]
     opening.running -= 1
     if opening.detached:
         if opening.running == 0 and opening.next == opening.total:
@@ -151,7 +151,7 @@ def settle_branch(state: ExecutionState, event: step_events.BranchSettled) -> No
 
 
 def _in_order(scope: ScopeState) -> list[tuple[Write, Json, Lineage]]:
-    return sorted(scope.writes, key=lambda one: one[2]) if scope.write_log else scope.writes
+    return sorted(scope.writes, key=lambda write: write[2]) if scope.write_log else scope.writes
 
 
 def _settled_value(state: ExecutionState, scope: ScopeState, event: step_events.BranchSettled) -> Json:
@@ -177,8 +177,8 @@ def close_scopes(state: ExecutionState, event: step_events.ScopesClosed) -> None
     at = settle_step(state, event.step)
     for branch in event.branches:
         settled = opening.settled[branch]
-        for one, value in settled.writes:
-            _apply(around, event.step.node, at.incoming.lineage, one, value)
+        for write, value in settled.writes:
+            _apply(around, event.step.node, at.incoming.lineage, write, value)
         around.nodes.update(settled.nodes)
     value = event.result
     if event.brought is not None:
@@ -192,11 +192,11 @@ def close_scopes(state: ExecutionState, event: step_events.ScopesClosed) -> None
 
 def tick(state: ExecutionState, more: int = 0) -> None:
     """Add the working time up to now. Call it before the status changes; `more` is the change in running steps."""
-    known = state.counters
-    if known.running_steps and state.status in ("running", "paused"):
-        known.worked_s += state.at - known.working_since
-    known.working_since = state.at
-    known.running_steps += more
+    counters = state.counters
+    if counters.running_steps and state.status in ("running", "paused"):
+        counters.worked_s += state.at - counters.working_since
+    counters.working_since = state.at
+    counters.running_steps += more
 
 
 def add_step(state: ExecutionState, at: StepState) -> None:
@@ -210,9 +210,9 @@ def add_step(state: ExecutionState, at: StepState) -> None:
 
 
 def _stop_awaiting(state: ExecutionState, name: str) -> None:
-    left = state.events.waiters[name] - 1
-    if left:
-        state.events.waiters[name] = left
+    remaining = state.events.waiters[name] - 1
+    if remaining:
+        state.events.waiters[name] = remaining
     else:
         del state.events.waiters[name]
 
@@ -240,9 +240,9 @@ def settle_step(state: ExecutionState, step: Step) -> StepState:
         at.needs = ""
         del state.steps_without_worker[step]
     scope, node = at.scope, step.node
-    left = scope.open_steps[node] - 1
-    if left:
-        scope.open_steps[node] = left
+    remaining = scope.open_steps[node] - 1
+    if remaining:
+        scope.open_steps[node] = remaining
     else:
         del scope.open_steps[node]
     if at.timers:
@@ -276,18 +276,18 @@ def consume_arrivals(
     if not merged:
         return with_lineage(StepOutput(None) if after is None else output_of(state, scope, after), thread)
     parked = scope.parked[node]
-    left = StepOutput(None)
+    output = StepOutput(None)
     for arrival in merged:
-        left = parked.pop((arrival.edge, lineage_path(arrival.lineage))).incoming
+        output = parked.pop((arrival.edge, lineage_path(arrival.lineage))).incoming
     if not parked:
         del scope.parked[node]
     scope.tokens -= len(merged)  # the consuming step counts as a token from here on
-    return with_lineage(left, thread)
+    return with_lineage(output, thread)
 
 
-def with_lineage(left: StepOutput, thread: Lineage) -> StepOutput:
+def with_lineage(output: StepOutput, thread: Lineage) -> StepOutput:
     """Return an output with the given lineage; almost always it has that lineage already."""
-    return left if left.lineage == thread else replace(left, lineage=thread)
+    return output if output.lineage == thread else replace(output, lineage=thread)
 
 
 def output_of(state: ExecutionState, scope: ScopeState, step: Step) -> StepOutput:
@@ -316,8 +316,8 @@ def arrivals_parked(scope: ScopeState, node: str, merged: tuple[Arrival, ...]) -
 
 def repark(scope: ScopeState, arrived: tuple[PendingArrival, ...]) -> None:
     """Park again the arrivals that started a step together."""
-    for one in arrived:
-        scope.parked.setdefault(one.node, {})[one.edge, lineage_path(one.incoming.lineage)] = one
+    for arrival in arrived:
+        scope.parked.setdefault(arrival.node, {})[arrival.edge, lineage_path(arrival.incoming.lineage)] = arrival
     scope.tokens += len(arrived)
 
 
@@ -326,18 +326,18 @@ def park_arrival(state: ExecutionState, event: step_events.ArrivalParked) -> Non
     scope = scope_of(state, event.scope)
     at_node = scope.parked.setdefault(event.node, {})
     key = (event.edge, lineage_path(event.lineage))
-    known = at_node.get(key)
-    scope.tokens += known is None
-    if known is None or known.incoming.lineage <= event.lineage:
-        left = with_lineage(output_of(state, scope, event.after), event.lineage)
-        at_node[key] = PendingArrival(event.node, event.scope, event.edge, left)
+    arrivals = at_node.get(key)
+    scope.tokens += arrivals is None
+    if arrivals is None or arrivals.incoming.lineage <= event.lineage:
+        output = with_lineage(output_of(state, scope, event.after), event.lineage)
+        at_node[key] = PendingArrival(event.node, event.scope, event.edge, output)
 
 
 def hold_arrival(state: ExecutionState, event: step_events.ArrivalHeld) -> None:
     scope = scope_of(state, event.scope)
-    left = StepOutput(None) if event.after is None else output_of(state, scope, event.after)
-    left = replace(left, lineage=event.lineage, caller=event.caller or left.caller)
-    state.held_arrivals.append(PendingArrival(event.node, event.scope, event.edge, left, event.again))
+    output = StepOutput(None) if event.after is None else output_of(state, scope, event.after)
+    output = replace(output, lineage=event.lineage, caller=event.caller or output.caller)
+    state.held_arrivals.append(PendingArrival(event.node, event.scope, event.edge, output, event.again))
     scope.tokens += 1
 
 

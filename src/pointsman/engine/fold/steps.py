@@ -38,15 +38,15 @@ def started(state: ExecutionState, event: step_events.StepStarted) -> None:
     step = event.step
     scope = scope_of(state, step.scope)
     together = arrivals_parked(scope, step.node, event.merged) if event.merged else ()
-    left = consume_arrivals(state, scope, step.node, event.after, event.merged, event.lineage)
+    output = consume_arrivals(state, scope, step.node, event.after, event.merged, event.lineage)
     if event.caller is not None:
-        left = replace(left, caller=event.caller)
-    known = state.counters
-    known.steps += 1
-    known.visited_nodes.add(step.node)
+        output = replace(output, caller=event.caller)
+    counters = state.counters
+    counters.steps += 1
+    counters.visited_nodes.add(step.node)
     scope.visits[step.node, step.lineage] = step.visit
     scopes.add_step(
-        state, StepState(step, scope, left, event.input, event.messages, is_running=event.runs, arrivals=together)
+        state, StepState(step, scope, output, event.input, event.messages, is_running=event.runs, arrivals=together)
     )
 
 
@@ -55,13 +55,13 @@ def message_writes(messages: tuple[Json, ...]) -> tuple[Write, ...]:
     return tuple(Write(MESSAGES, "append", message) for message in messages)
 
 
-def public_view(result: Json, said: JsonObject | None) -> Json:
+def public_view(result: Json, view: JsonObject | None) -> Json:
     """Return the value of `nodes.<id>`: the result with annotations (`text`, `branch`, `action`, `round`)."""
-    if not said:
+    if not view:
         return result
     if isinstance(result, dict):
-        return {**said, **result}
-    return said if result is None else {**said, "result": result} if "branch" in said or "action" in said else result
+        return {**view, **result}
+    return view if result is None else {**view, "result": result} if "branch" in view or "action" in view else result
 
 
 def _show(scope: ScopeState, step: Step, thread: Lineage, value: Json) -> None:
@@ -76,19 +76,19 @@ def _show(scope: ScopeState, step: Step, thread: Lineage, value: Json) -> None:
 def instant_completed(state: ExecutionState, event: step_events.InstantStepCompleted) -> None:
     step = event.step
     scope = scope_of(state, step.scope)
-    left = consume_arrivals(state, scope, step.node, event.after, event.merged, event.lineage)
-    known = state.counters
-    known.steps += 1
-    known.visited_nodes.add(step.node)
+    output = consume_arrivals(state, scope, step.node, event.after, event.merged, event.lineage)
+    counters = state.counters
+    counters.steps += 1
+    counters.visited_nodes.add(step.node)
     scope.visits[step.node, step.lineage] = step.visit
     if event.replaces:
-        left = replace(left, value=event.result, pending=())
-    result = left.value if event.takes else event.result
+        output = replace(output, value=event.result, pending=())
+    result = output.value if event.takes else event.result
     if event.writes:
         write(scope, step.node, event.lineage, event.writes, result)
     if event.replaces or event.takes or event.annotations:
         _show(scope, step, event.lineage, public_view(result, event.annotations))
-    state.row.outputs[step] = left
+    state.row.outputs[step] = output
 
 
 def succeeded(state: ExecutionState, event: step_events.StepSucceeded) -> None:
@@ -153,13 +153,13 @@ def uncounted_usage(usage: Usage, counted: Usage | None) -> Usage:
     """Return the part of a usage that is not counted yet."""
     if counted is None:
         return usage
-    known = counted.cost_usd or 0.0
+    cost = counted.cost_usd or 0.0
     return Usage(
         input_tokens=usage.input_tokens - counted.input_tokens,
         output_tokens=usage.output_tokens - counted.output_tokens,
         model_calls=usage.model_calls - counted.model_calls,
         tool_calls=usage.tool_calls - counted.tool_calls,
-        cost_usd=None if usage.cost_usd is None else usage.cost_usd - known,
+        cost_usd=None if usage.cost_usd is None else usage.cost_usd - cost,
         cache_read_tokens=usage.cache_read_tokens - counted.cache_read_tokens,
         cache_write_tokens=usage.cache_write_tokens - counted.cache_write_tokens,
         free_calls=usage.free_calls - counted.free_calls,
@@ -275,6 +275,6 @@ def token_ended(state: ExecutionState, event: step_events.TokenEnded) -> None:
     into = state.outcome.terminal_values if event.reason == "end" else state.outcome.branch_results
     if event.reason != "end" and not event.answers:
         return
-    known, left = into.get(place), state.row.outputs[step]
-    if known is None or (known.lineage, known.visit) <= (left.lineage, step.visit):
-        into[place] = TerminalValue(left.lineage, step.visit, event.output if event.reason == "end" else left.value)
+    current, output = into.get(place), state.row.outputs[step]
+    if current is None or (current.lineage, current.visit) <= (output.lineage, step.visit):
+        into[place] = TerminalValue(output.lineage, step.visit, event.output if event.reason == "end" else output.value)

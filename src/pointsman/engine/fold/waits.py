@@ -64,7 +64,7 @@ def fold_gate(state: ExecutionState, event: GateEvent) -> None:
                 state.timers.pop(timer, None)
             at.timers = ()
         case ToolCallsReviewed():
-            at.verdicts = {**(at.verdicts or {}), **{one.number: one for one in event.verdicts}}
+            at.verdicts = {**(at.verdicts or {}), **{verdict.number: verdict for verdict in event.verdicts}}
         case _:
             assert_never(event)
 
@@ -128,7 +128,7 @@ def await_event(state: ExecutionState, event: EventAwaited) -> None:
     state.events.waiters[event.name] = state.events.waiters.get(event.name, 0) + 1
 
 
-HEARD_MAX: Final = 1000
+SEEN_KEYS_MAX: Final = 1000
 """Number of event keys kept for deduplication: senders repeat a delivery soon."""
 
 
@@ -136,7 +136,7 @@ def consume_event(state: ExecutionState, event: EventConsumed) -> None:
     """Fold: remember the key of a delivery (the oldest is dropped), and buffer the event if no step waited for it."""
     if event.key:
         state.events.seen_keys[event.key] = None
-        if len(state.events.seen_keys) > HEARD_MAX:
+        if len(state.events.seen_keys) > SEEN_KEYS_MAX:
             del state.events.seen_keys[next(iter(state.events.seen_keys))]
     if event.kept:
         state.events.last_number += 1

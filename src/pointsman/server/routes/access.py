@@ -12,7 +12,9 @@ from typing_extensions import TypedDict
 from pointsman.auth.administration import AccessVerbs
 from pointsman.auth.audit import AuditEntryView, AuditPage, AuditState
 from pointsman.auth.callers import CallerView, Role, caller_view
+from pointsman.auth.credentials import Credential, CredentialType
 from pointsman.auth.keys import NAME_CHARS_MAX, KeyPage, KeyView, NewKeyView
+from pointsman.auth.oidc_login import CODE_CHARS_MAX
 from pointsman.auth.people import PeoplePage, PersonView
 from pointsman.auth.sharing import Audience, Sharing, SharingView, sharing_etag, sharing_view
 from pointsman.auth.vault import VALUE_CHARS_MAX, SecretView
@@ -100,11 +102,11 @@ async def list_keys(
     responses=answers(NewKeyView, "key-exists", status=201, body=True),
     summary="Create a key",
 )
-async def make_key(session: CallerSession, body: KeyBody) -> Response:
+async def create_key(session: CallerSession, body: KeyBody) -> Response:
     """The key is returned only in this answer: the server stores its hash."""
     token = await session.access.add_key(body.name, body.role, groups=body.groups, days=body.days)
-    made: NewKeyView = {"name": body.name, "role": body.role, "key": token}
-    return JsonReply(made, status=201, headers={"cache-control": "no-store"})
+    key: NewKeyView = {"name": body.name, "role": body.role, "key": token}
+    return JsonReply(key, status=201, headers={"cache-control": "no-store"})
 
 
 @router.delete(
@@ -170,7 +172,7 @@ async def read_audit(
 @router.get(
     "/api/audit/state", verb=AccessVerbs.audit_state, responses=answers(AuditState), summary="Check the audit log"
 )
-async def audit_state(session: CallerSession) -> Response:
+async def read_audit_state(session: CallerSession) -> Response:
     """Whether each row is unchanged and follows the row that it was written after. Reads the whole log."""
     return JsonReply(await session.access.audit_state())
 
@@ -280,6 +282,7 @@ SECRET: Final[SecretView] = {
     "changedAt": 1_763_700_000.0,
     "changedBy": "ada",
     "stored": True,
+    "credential": None,
     "hosts": ["api.weather.example"],
     "tools": [],
     "workflows": [],
@@ -353,7 +356,7 @@ async def list_secrets(
 @router.get(
     "/api/secrets/{name}/uses", verb=SecretVerbs.uses, responses=answers(SecretUses), summary="List uses of a secret"
 )
-async def secret_uses(session: CallerSession, name: SecretName) -> Response:
+async def list_secret_uses(session: CallerSession, name: SecretName) -> Response:
     """Saved workflows and agents in their latest revision, and settings, that name its handle.
 
     The secret need not exist.
@@ -384,6 +387,150 @@ async def set_secret(
     """
     etag = await session.secrets.set(name, body.value, match=if_match, is_new=if_new is not None, **body.parts())
     return Response(status_code=204, headers={"etag": etag})
+
+
+class CredentialBody(Body):
+    """A credential: a secret whose value is made from parts. Its value is a whole `Authorization` header."""
+
+    model_config = sample(
+        type="oauth2-client",
+        tokenUrl="https://id.example.com/token",
+        clientId="pointsman",
+        clientSecret="0badcafe0badcafe",
+        scopes=["orders.read"],
+        hosts=["api.example.com"],
+    )
+    type: CredentialType = Field(
+        description="`basic`: user and password. `oauth2-client`: client credentials of"
+        " OAuth 2. `oauth2-code`: a login of an admin at the service, by the authorization-code flow with PKCE."
+    )
+    user: str = Field(default="", max_length=500, description="The user, of `basic`.")
+    password: str = Field(default="", max_length=10_000, description="The password, of `basic`. Empty: it stays.")
+    authorize_url: str = Field(default="", max_length=2_000, description="The address of the login, of `oauth2-code`.")
+    token_url: str = Field(default="", max_length=2_000, description="The address of tokens, of both OAuth types.")
+    client_id: str = Field(default="", max_length=500, description="What the service registered.")
+    client_secret: str = Field(default="", max_length=10_000, description="As registered. Empty: it stays, or none.")
+    scopes: Listed = Field(default_factory=list, description="What is requested of the service.")
+    hosts: Listed = Field(default_factory=list, description=HOSTS)
+    tools: Listed = Field(default_factory=list, description=TOOLS)
+    workflows: Listed = Field(default_factory=list, description=WORKFLOWS)
+    groups: Listed = Field(default_factory=list, description=GROUPS)
+
+    def credential(self) -> Credential:
+        """Return what is stored beside the secret parts."""
+        return Credential(
+            type=self.type,
+            user=self.user,
+            authorize_url=self.authorize_url.strip(),
+            token_url=self.token_url.strip(),
+            client_id=self.client_id.strip(),
+            scopes=tuple(self.scopes),
+        )
+
+    def secret_parts(self) -> dict[str, str]:
+        """Return the secret parts of its type."""
+        return {"password": self.password} if self.type == "basic" else {"clientSecret": self.client_secret}
+
+    def rule(self) -> RuleParts:
+        """Return the rule of where documents may send it."""
+        return {"hosts": self.hosts, "tools": self.tools, "workflows": self.workflows, "groups": self.groups}
+
+
+class CodeBody(Body):
+    """What the authorization server sent with the browser."""
+
+    model_config = sample(code="0badcafe", state="0badcafe0badcafe")
+    code: str = Field(min_length=1, max_length=CODE_CHARS_MAX)
+    state: str = Field(min_length=1, max_length=200)
+
+
+class AuthorizationAddress(TypedDict):
+    """Where a browser connects a credential."""
+
+    address: str
+    """Page of the authorization server."""
+    redirect: str
+    """Page of this server to which it returns; the service must know it."""
+
+
+example(
+    AuthorizationAddress,
+    {"address": "https://id.example.com/authorize?…", "redirect": "https://flows.example.com/connected/SHOP"},
+)
+
+
+@router.put(
+    "/api/secrets/{name}/credential",
+    verb=SecretVerbs.set_credential,
+    status_code=204,
+    responses=refusals(
+        "name-invalid",
+        "secret-invalid",
+        "credential-invalid",
+        "credential-not-connected",
+        "revision-moved",
+        "vault-locked",
+        "vault-key-invalid",
+        body=True,
+    ),
+    summary="Set a credential",
+)
+async def set_credential(
+    *,
+    session: CallerSession,
+    name: SecretName,
+    body: CredentialBody,
+    if_match: IfMatch = None,
+    if_new: IfNew = None,
+) -> Response:
+    """Store a secret whose value is made from parts, and the destinations to which documents may send it.
+
+    Documents write `Authorization: "{secret.NAME}"`. Tokens are fetched from the token server, whose address obeys
+    `[http]` in the settings, and renewed before they expire.
+    """
+    etag = await session.secrets.set_credential(
+        name, body.credential(), body.secret_parts(), match=if_match, is_new=if_new is not None, **body.rule()
+    )
+    return Response(status_code=204, headers={"etag": etag})
+
+
+@router.post(
+    "/api/secrets/{name}/authorization",
+    verb=SecretVerbs.begin_authorization,
+    responses=answers(AuthorizationAddress, "no-such-secret", "credential-invalid"),
+    summary="Begin the login of a credential",
+)
+async def begin_authorization(session: CallerSession, request: Request, name: SecretName) -> Response:
+    """Return the page of the service at which an admin connects a credential of the type `oauth2-code`.
+
+    The browser returns to a page of this server, which completes the login.
+    """
+    redirect = redirect_of(request, name)
+    address = await session.secrets.begin_authorization(name, redirect)
+    view: AuthorizationAddress = {"address": address, "redirect": redirect}
+    return JsonReply(view, headers={"cache-control": "no-store"})
+
+
+@router.put(
+    "/api/secrets/{name}/authorization",
+    verb=SecretVerbs.complete_authorization,
+    status_code=204,
+    responses=refusals("no-such-secret", "authorization-refused", "credential-not-connected", body=True),
+    summary="Complete the login of a credential",
+)
+async def complete_authorization(session: CallerSession, name: SecretName, body: CodeBody) -> Response:
+    """Exchange the code of the service for tokens, which are stored encrypted.
+
+    A state is accepted once, within ten minutes, from the admin who began the login, for the same credential.
+    """
+    await session.secrets.complete_authorization(name, body.code, body.state)
+    return Response(status_code=204)
+
+
+def redirect_of(request: Request, name: str) -> str:
+    """Return the page of this server to which the service sends the browser, with the host name that the browser
+    used. Each credential has its own, so that the answer of one service cannot be passed off as that of another."""
+    return str(request.base_url.replace(path=f"/connected/{name}", query="", fragment=""))
 
 
 @router.delete(
@@ -459,7 +606,7 @@ async def list_rights(request: Request, caller: CurrentCaller) -> Response:
 
     A role includes the permissions of all roles before it.
     """
-    found: list[RightView] = [
+    rights: list[RightView] = [
         {
             "method": method,
             "path": route.path.replace(":path", ""),
@@ -470,5 +617,5 @@ async def list_rights(request: Request, caller: CurrentCaller) -> Response:
         for route in described(cast("tuple[Operations, ...]", request.app.state.routers))
         for method in sorted(route.methods or ())
     ]
-    page: RightsPage = {"rights": found}
+    page: RightsPage = {"rights": rights}
     return JsonReply(page)

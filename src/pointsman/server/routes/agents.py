@@ -180,7 +180,7 @@ example(
         "workflow-invalid",
         "input-invalid",
         "session-busy",
-        "model-fixed",
+        "model-override",
         503,
         status=202,
         body=True,

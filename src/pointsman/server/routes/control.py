@@ -9,7 +9,7 @@ from fastapi import Query, Request, Response
 
 from pointsman.executions.lists import InboxPage, inbox_page
 from pointsman.executions.verbs import ExecutionVerbs
-from pointsman.executions.views import ExecutionView, SignalledExecution, StartedExecution
+from pointsman.executions.views import SIGNAL_OUTCOMES, ExecutionView, SignalledExecution, StartedExecution
 from pointsman.server.context import CallerSession
 from pointsman.server.operation import Operations
 from pointsman.server.problems import JsonReply
@@ -44,7 +44,7 @@ def changed(*errors: str, view: type[Mapping[str, object]] = ExecutionView) -> D
         "no-such-gate",
         "gate-closed",
         "gate-changed",
-        "gate-unclear",
+        "gate-ambiguous",
         "answer-differs",
         "action-not-offered",
         "answer-invalid",
@@ -73,7 +73,7 @@ async def respond(session: CallerSession, eid: Eid, body: RespondBody, key: Key 
 @router.post(
     "/delegate",
     verb=ExecutionVerbs.delegate,
-    responses=changed("no-such-gate", "gate-closed", "gate-unclear", "not-an-approver", "not-delegable"),
+    responses=changed("no-such-gate", "gate-closed", "gate-ambiguous", "not-an-approver", "not-delegable"),
     summary="Delegate a gate",
 )
 async def delegate(session: CallerSession, eid: Eid, body: DelegateBody) -> Response:
@@ -176,7 +176,7 @@ async def steer(session: CallerSession, request: Request, eid: Eid, body: SteerB
     status_code=202,
     summary="Send a message",
 )
-async def say(session: CallerSession, eid: Eid, body: MessageBody, key: Key = None) -> Response:
+async def send_message(session: CallerSession, eid: Eid, body: MessageBody, key: Key = None) -> Response:
     """Start the next turn of this execution's conversation, as a new execution."""
     return await started(session, await session.executions.say(eid, body.message, key=key), wait=body.wait)
 
@@ -190,7 +190,7 @@ async def say(session: CallerSession, eid: Eid, body: MessageBody, key: Key = No
 async def signal(session: CallerSession, eid: Eid, body: SignalBody, key: Key = None) -> Response:
     """Send an event to the execution: to the steps that wait for it, else to the first step that will wait for it."""
     execution, became = await session.executions.signal(eid, body.name, body.data, key=body.key or key or "")
-    return JsonReply({**await session.executions.view(execution), "became": became})
+    return JsonReply({**await session.executions.view(execution), "outcome": SIGNAL_OUTCOMES[became], "became": became})
 
 
 @people.get(
@@ -208,5 +208,5 @@ async def open_gates(
     limit: Limit = 50,
 ) -> Response:
     """Open gates that the caller may answer, oldest first."""
-    found = await session.executions.inbox(everyone=everyone, workflow=workflow, after=after, limit=limit)
-    return JsonReply(inbox_page(found, limit))
+    page = await session.executions.inbox(everyone=everyone, workflow=workflow, after=after, limit=limit)
+    return JsonReply(inbox_page(page, limit))

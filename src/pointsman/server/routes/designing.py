@@ -37,9 +37,8 @@ from pointsman.server.context import CallerSession, CurrentCaller, CurrentServer
 from pointsman.server.operation import Operations
 from pointsman.server.problems import JsonReply, refusal
 from pointsman.server.routes.parameters import IfMatch, Key, reply_once
-from pointsman.server.schemas.answers import Described, answers, example, json_answer, refusals
+from pointsman.server.schemas.answers import USAGE, Described, answers, example, json_answer, refusals
 from pointsman.server.schemas.requests import Body, JsonValue, sample
-from pointsman.server.schemas.responses import USAGE
 from pointsman.server.streaming.sse import BEAT, MEDIA_TYPE, EventStream, server_sent, with_first_chunk
 from pointsman.session import Session
 from pointsman.values import JsonObject, JsonView
@@ -68,9 +67,9 @@ Accept = Annotated[
 
 
 class Work(Protocol):
-    """Design work that reports its rounds to `hear`."""
+    """Design work that reports its rounds to `listener`."""
 
-    def __call__(self, *, hear: Callable[[Round], None] = ...) -> Awaitable[JsonView]: ...
+    def __call__(self, *, listener: Callable[[Round], None] = ...) -> Awaitable[JsonView]: ...
 
 
 class DesignRequestContext(NamedTuple):
@@ -91,10 +90,10 @@ class DesignRequestContext(NamedTuple):
             return await self.whole(work)
         return await streamed(partial(self._result_of, work), self.server.take_stream(self.session.caller))
 
-    async def _result_of(self, work: Work, hear: Callable[[Round], None]) -> JsonView:
+    async def _result_of(self, work: Work, listener: Callable[[Round], None]) -> JsonView:
         if self.key is None:
-            return await work(hear=hear)
-        reply = await self.server.background.finish(self.whole(partial(work, hear=hear)))
+            return await work(listener=listener)
+        reply = await self.server.background.finish(self.whole(partial(work, listener=listener)))
         return cast("JsonObject", msgspec.json.decode(reply.body))
 
     async def whole(self, work: Callable[[], Awaitable[JsonView]]) -> Response:
@@ -247,7 +246,7 @@ async def schema(caller: CurrentCaller) -> Response:
 
 
 def _earlier(bodies: Sequence[EarlierBody]) -> list[EarlierRequest]:
-    return [EarlierRequest(one.words, one.answer, one.accepted) for one in bodies]
+    return [EarlierRequest(body.words, body.answer, body.accepted) for body in bodies]
 
 
 def _also_streamed(described: Described) -> Described:
@@ -261,7 +260,7 @@ def _also_streamed(described: Described) -> Described:
     responses=_also_streamed(
         answers(
             DesignedWorkflow,
-            "no-designer",
+            "design-model-missing",
             "model-failed",
             "too-many-requests",
             "key-reused",
@@ -296,7 +295,7 @@ async def generate(designing: Designing, body: GenerateBody) -> Response:
             "operation-refused",
             "workflow-invalid",
             "design-failed",
-            "no-designer",
+            "design-model-missing",
             "model-failed",
             "too-many-requests",
             "key-reused",
@@ -319,12 +318,12 @@ async def edit(designing: Designing, id: Name, body: EditBody, if_match: IfMatch
             authoring.edit_by_words, id, body.words, on=on, text=body.text, apply=body.apply, revision=revision
         )
         return await designing.told(partial(change, earlier=_earlier(body.earlier)))
-    found = read_operations([] if body.operations is None and body.text is not None else body.operations)
+    edits = read_operations([] if body.operations is None and body.text is not None else body.operations)
     return await designing.whole(
         partial(
             authoring.edit,
             id,
-            found,
+            edits,
             apply=body.apply,
             draft=body.draft,
             revision=revision,
@@ -366,16 +365,16 @@ DesignWork: TypeAlias = Callable[["Callable[[Round], None]"], Awaitable[JsonView
 """Design work; its argument is called with each round."""
 
 
-async def streamed(work: DesignWork, seat: OpenStream) -> EventStream:
-    """Start the stream with the first round or heartbeat; leave the seat when the stream ends.
+async def streamed(work: DesignWork, stream: OpenStream) -> EventStream:
+    """Start the stream with the first round or heartbeat; release the quota when the stream ends.
 
     Raises what the work raises before that.
     """
     chunks = _chunks(work)
     try:
-        return EventStream(with_first_chunk(await anext(chunks), chunks), seat)
+        return EventStream(with_first_chunk(await anext(chunks), chunks), stream)
     except BaseException:
-        seat.leave()
+        stream.leave()
         raise
 
 

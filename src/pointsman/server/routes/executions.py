@@ -44,7 +44,7 @@ STARTED: Final = answers(ExecutionView) | answers(
     "workflow-invalid",
     "workflow-disabled",
     "key-reused",
-    "model-fixed",
+    "model-override",
     503,
     status=202,
     body=True,
@@ -105,13 +105,13 @@ async def started(session: Session, execution: Execution, *, wait: bool) -> Resp
     if wait:
         await execution.settled()
         return await view_reply(session, execution)
-    said: StartedExecution = {
+    started_execution: StartedExecution = {
         "executionId": execution.id,
         "status": execution.status,
         "scripted": execution.is_scripted,
         "warnings": scripted_warnings(execution.state),
     }
-    return JsonReply(said, status=202, headers={"location": f"/api/workflows/executions/{execution.id}"})
+    return JsonReply(started_execution, status=202, headers={"location": f"/api/workflows/executions/{execution.id}"})
 
 
 @router.get(
@@ -220,7 +220,7 @@ async def state(
 @router.get(
     "/executions/{eid}/workflow",
     verb=ExecutionVerbs.definition,
-    responses=answers(ExecutionDefinition, "unknown-execution", "definition-gone"),
+    responses=answers(ExecutionDefinition, "unknown-execution", "definition-missing"),
     summary="Read the definition of an execution",
 )
 async def definition(session: CallerSession, eid: Eid) -> Response:
@@ -276,8 +276,8 @@ async def stream_all(
     """
     shown = await session.executions.watch(workflow=workflow, session=of_session)
     after = moment_of(last_event_id)
-    seat = server.take_stream(session.caller)
-    return EventStream(server.broker.board.changes(shown, after=after), seat)
+    stream = server.take_stream(session.caller)
+    return EventStream(server.broker.live_feed.changes(shown, after=after), stream)
 
 
 @router.get(
@@ -311,9 +311,9 @@ async def stream(
     joined = await join(server.app.context, server.broker, eid, begin=begin, last=last_event_id or after)
     if joined is None:
         return Response(status_code=204)
-    seat = server.take_stream(session.caller)
+    stream = server.take_stream(session.caller)
     frames = while_seen(session, eid, server.broker.frames(eid, after=joined.after))
-    return EventStream(with_first_chunk(_first(joined, begin), frames), seat)
+    return EventStream(with_first_chunk(_first(joined, begin), frames), stream)
 
 
 async def while_seen(
@@ -386,7 +386,7 @@ class BulkBody(Body):
     @model_validator(mode="after")
     def _names_or_narrows(self) -> BulkBody:
         narrows = (self.workflow, self.statuses, self.session_id, self.parent, self.since, self.until)
-        narrowed = any(one not in (None, []) for one in narrows)
+        narrowed = any(narrow not in (None, []) for narrow in narrows)
         if self.executions and narrowed:
             raise ValueError("give either ids of executions or filters, not both")
         if self.all and (self.executions or narrowed):
@@ -411,7 +411,7 @@ example(BulkResults, {"executions": [{"executionId": EXECUTION_ID, "status": "ca
     responses=answers(BulkResults, "key-reused", "key-in-use", body=True),
     summary="Act on many executions",
 )
-async def bulk(session: CallerSession, request: Request, body: BulkBody, key: Key = None) -> Response:
+async def execute_bulk_action(session: CallerSession, request: Request, body: BulkBody, key: Key = None) -> Response:
     """Apply a verb to the executions that the caller may see and to which it can apply.
 
     If one refuses, the others continue. Deleting requires the role admin.
@@ -419,13 +419,13 @@ async def bulk(session: CallerSession, request: Request, body: BulkBody, key: Ke
     which = BulkSelection(body.workflow, frozenset(body.statuses), body.session_id, body.parent, body.since, body.until)
 
     async def work() -> Response:
-        found = await session.executions.bulk(
+        outcomes = await session.executions.bulk(
             body.verb,
             None if body.executions else which,
             executions=body.executions,
             dry_run=body.dry_run,
         )
-        results: BulkResults = {"executions": [bulk_result_view(one) for one in found]}
+        results: BulkResults = {"executions": [bulk_result_view(outcome) for outcome in outcomes]}
         return JsonReply(results)
 
     return await reply_once(session.acting, request, key, work)

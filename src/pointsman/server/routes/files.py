@@ -101,8 +101,8 @@ async def _form(request: Request) -> UploadForm:
     async with request.form(max_files=FIELDS_MAX, max_fields=FIELDS_MAX) as form:
         for name, part in form.multi_items():
             if isinstance(part, UploadFile):
-                one = UploadedFile(await part.read(), part.content_type or "", part.filename or name)
-                files.setdefault(name, []).append(one)
+                file = UploadedFile(await part.read(), part.content_type or "", part.filename or name)
+                files.setdefault(name, []).append(file)
             elif name == "wait":
                 wait = part == "true"
             elif name == "sessionId":
@@ -179,7 +179,7 @@ async def export(session: CallerSession, eid: Eid) -> Response:
     summary="Import an execution",
     openapi_extra=raw_body({NDJSON: ({"type": "string"}, EXPORT)}),
 )
-async def bring_in(
+async def import_(
     *,
     session: CallerSession,
     request: Request,

@@ -36,6 +36,7 @@ example(
                 "status": "completed",
                 "waitingFor": [],
                 "startedAt": 1_763_700_100.0,
+                "startedBy": "ada",
                 "updatedAt": 1_763_700_104.0,
                 "parent": None,
                 "sessionId": None,
@@ -89,7 +90,7 @@ example(
     responses=answers(Relations, "unknown-execution"),
     summary="Read related executions",
 )
-async def family(session: CallerSession, eid: Eid) -> Response:
+async def lineage(session: CallerSession, eid: Eid) -> Response:
     """The execution that called it, its sub-workflows, and its forks, if the caller may see them."""
     return JsonReply(await session.executions.relations(eid))
 
@@ -106,8 +107,8 @@ async def calls(
     step: Annotated[str, Query(min_length=1, max_length=500, description="The name of the step, as in events.")],
 ) -> Response:
     """The requests of a step to models and tools, and their answers, while it runs and afterwards."""
-    found: StepCalls = {"calls": await session.executions.calls(eid, step)}
-    return JsonReply(found)
+    calls: StepCalls = {"calls": await session.executions.calls(eid, step)}
+    return JsonReply(calls)
 
 
 Reference = Annotated[str, Field(min_length=1, max_length=300, description="`id`, `id@revision` or `id@version`.")]
@@ -241,7 +242,7 @@ async def replay(session: CallerSession, eid: Eid, body: ReplayBody | None = Non
     ),
     summary="Migrate an execution",
 )
-async def move(session: CallerSession, eid: Eid, body: MoveBody) -> Response:
+async def migrate(session: CallerSession, eid: Eid, body: MoveBody) -> Response:
     """Continue a paused, interrupted, failed or waiting execution with another definition.
 
     Nothing changes unless everything in progress has a place in the new definition.

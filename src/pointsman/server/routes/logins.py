@@ -80,13 +80,13 @@ example(EndedLogins, {"ended": 2})
 
 
 @router.get("/api/login", responses=answer(LoginOptions, "The ways to log in."), summary="List the ways to log in")
-async def ways(server: CurrentServer) -> Response:
+async def list_login_methods(server: CurrentServer) -> Response:
     """Whether a login is required, and whether an identity provider is configured. Requires no key."""
     provider: ProviderView | None = None
     if server.provider is not None:
         provider = {"name": server.provider.name, "address": BY_PROVIDER}
-    ways: LoginOptions = {"asks": not await server.asks_nobody(), "provider": provider}
-    return JsonReply(ways)
+    methods: LoginOptions = {"asks": not await server.asks_nobody(), "provider": provider}
+    return JsonReply(methods)
 
 
 @router.post("/api/login", responses=answers(CallerView, body=True), summary="Log in")
@@ -124,7 +124,7 @@ async def log_out(session: CallerSession, request: Request) -> Response:
 
 
 @router.get("/api/logins", verb=AccessVerbs.logins, responses=answers(LoginPage), summary="List logins")
-async def logins(
+async def list_logins(
     *,
     session: CallerSession,
     everyone: Annotated[bool, Query(description="Include the logins of all people. Requires the role admin.")] = False,
@@ -152,8 +152,8 @@ async def end_logins(
     ] = None,
 ) -> Response:
     """End all logins of one person, including this one, and the streams that they opened. Keys remain valid."""
-    ended: EndedLogins = {"ended": await session.access.end_logins(name)}
-    return JsonReply(ended)
+    logins: EndedLogins = {"ended": await session.access.end_logins(name)}
+    return JsonReply(logins)
 
 
 @router.delete(
@@ -188,7 +188,7 @@ SEE: Final[Described] = {303: {"description": "Redirect to a page of the provide
     responses=SEE | refusals("login-not-offered", asks=False),
     summary="Log in with the identity provider",
 )
-async def visit_provider(
+async def begin_oidc_login(
     *,
     server: CurrentServer,
     request: Request,
@@ -224,7 +224,7 @@ async def visit_provider(
     responses=SEE | refusals("login-not-offered", asks=False),
     summary="Complete the login with the identity provider",
 )
-async def come_back(
+async def finish_oidc_login(
     *,
     server: CurrentServer,
     request: Request,

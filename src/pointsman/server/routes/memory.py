@@ -127,7 +127,7 @@ async def clear(*, session: CallerSession, scope: Scope, owner: Owner, namespace
 @router.get(
     "/{scope}/value",
     verb=MemoryVerbs.get,
-    responses=answers(ValueView, "unknown-memory", "memory-key-invalid", "nothing-remembered"),
+    responses=answers(ValueView, "unknown-memory", "memory-key-invalid", "no-such-memory"),
     summary="Read a value",
 )
 async def read(
@@ -155,10 +155,10 @@ async def write(
     "/{scope}/value",
     verb=MemoryVerbs.delete,
     status_code=204,
-    responses=refusals("unknown-memory", "memory-key-invalid", "nothing-remembered"),
+    responses=refusals("unknown-memory", "memory-key-invalid", "no-such-memory"),
     summary="Delete a value",
 )
-async def forget(
+async def delete(
     *, session: CallerSession, scope: Scope, owner: Owner, key: KeyOf, namespace: Namespace = ""
 ) -> Response:
     """Delete the value of one key, with its history."""
@@ -169,7 +169,7 @@ async def forget(
 @router.get(
     "/{scope}/history",
     verb=MemoryVerbs.history,
-    responses=answers(HistoryPage, "unknown-memory", "memory-key-invalid", "nothing-remembered", "position-invalid"),
+    responses=answers(HistoryPage, "unknown-memory", "memory-key-invalid", "no-such-memory", "position-invalid"),
     summary="List earlier values",
 )
 async def history(
@@ -189,12 +189,10 @@ async def history(
 @router.post(
     "/{scope}/history",
     verb=MemoryVerbs.restore,
-    responses=answers(
-        ValueView, "unknown-memory", "memory-key-invalid", "memory-full", "nothing-remembered", body=True
-    ),
+    responses=answers(ValueView, "unknown-memory", "memory-key-invalid", "memory-full", "no-such-memory", body=True),
     summary="Restore an earlier value",
 )
-async def put_back(
+async def restore(
     *,
     session: CallerSession,
     scope: Scope,

@@ -81,7 +81,7 @@ def error_body(status: int, code: str, detail: str, hint: str) -> JsonObject:
 
 def with_openai_errors(described: Described) -> Described:
     """Return documented responses with errors in the format of OpenAI."""
-    return {status: _in_chat(int(status), one) for status, one in described.items()}
+    return {status: _in_chat(int(status), value) for status, value in described.items()}
 
 
 def with_event_stream(described: Described, example: str) -> Described:
@@ -245,8 +245,8 @@ example(ChatCompletion, COMPLETION)
 )
 async def models(session: CallerSession) -> Response:
     """Return the conversational workflows that the caller may see, as models."""
-    found: OpenAiModels = {"object": "list", "data": [_model(one) for one in await session.conversations.models()]}
-    return JsonReply(found)
+    models: OpenAiModels = {"object": "list", "data": [_model(one) for one in await session.conversations.models()]}
+    return JsonReply(models)
 
 
 @router.get(
@@ -257,8 +257,8 @@ async def models(session: CallerSession) -> Response:
 )
 async def model(session: CallerSession, id: Id) -> Response:
     """Return one of the models that `/v1/models` lists."""
-    for one in (await session.conversations.workflows(ids=[id], limit=1))["workflows"]:
-        return JsonReply(_model(one))
+    for workflow in (await session.conversations.workflows(ids=[id], limit=1))["workflows"]:
+        return JsonReply(_model(workflow))
     raise UnknownWorkflow(f"there is no model {id!r} here", hint="GET /v1/models lists the models that you may see.")
 
 
@@ -294,17 +294,17 @@ async def complete(
 ) -> Response:
     """Send the last message to the workflow. If a gate of the conversation is open, the message is its answer."""
     conversation = (body.metadata or {}).get("session_id") or x_session_id
-    messages = [cast("JsonObject", one.model_dump()) for one in body.messages]
+    messages = [cast("JsonObject", message.model_dump()) for message in body.messages]
     request = ChatRequest(body.model, messages, None if conversation is None else str(conversation))
     if body.stream:
-        seat = server.take_stream(session.caller)
+        stream = server.take_stream(session.caller)
         try:
             written = _Written(await session.conversations.begin(request), body.model, int(server.app.clock.now()))
         except BaseException:
-            seat.leave()
+            stream.leave()
             raise
         with_usage = bool((body.stream_options or {}).get("include_usage"))
-        return EventStream(written.chunks(with_usage=with_usage), seat)
+        return EventStream(written.chunks(with_usage=with_usage), stream)
     dialogue = await session.conversations.begin(request)
     written = _Written(dialogue, body.model, int(server.app.clock.now()))
     async for _ in dialogue.pieces():
@@ -352,7 +352,7 @@ class _Written:
             yield DONE
             return
         if self.dialogue.calls:
-            calls = [{"index": n, **cast("JsonObject", one)} for n, one in enumerate(_calls(self.dialogue.calls))]
+            calls = [{"index": n, **cast("JsonObject", call)} for n, call in enumerate(_calls(self.dialogue.calls))]
             yield self._delta({"tool_calls": [*calls]})
         yield self._delta({}, finish=self._finish)
         if with_usage:
@@ -392,7 +392,8 @@ class _Written:
 
 def _calls(calls: Calls) -> list[Json]:
     return [
-        {"id": one.id, "type": "function", "function": {"name": one.name, "arguments": one.arguments}} for one in calls
+        {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+        for call in calls
     ]
 
 

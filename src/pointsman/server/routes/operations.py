@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import tempfile
 from functools import cache
-from hmac import compare_digest
 from pathlib import Path
 from shutil import rmtree
 from typing import Annotated, Final
@@ -19,11 +18,12 @@ from typing_extensions import TypedDict
 
 from pointsman import __version__
 from pointsman.executions.usage_rollup import Dimension, UsageRow
-from pointsman.operations.metrics import OPENMETRICS, PLAIN
+from pointsman.operations.metrics import OPENMETRICS, PLAIN, is_scraper
 from pointsman.operations.readiness import HealthView, ReadyView, readiness
 from pointsman.operations.usage import BudgetReport, csv_of
 from pointsman.operations.verbs import OperationVerbs
-from pointsman.server.context import BEARER, CallerSession, CurrentServer, ServerContext, caller_of
+from pointsman.operations.workers import WorkersReport
+from pointsman.server.context import BEARER, CallerSession, CurrentServer, caller_of
 from pointsman.server.operation import LazyRoute, Operations
 from pointsman.server.pages import api_page
 from pointsman.server.problems import JsonReply
@@ -37,7 +37,7 @@ from pointsman.server.schemas.answers import (
     refusals,
     text_answer,
 )
-from pointsman.settings.display import SettingsView
+from pointsman.settings import SettingsView
 
 router = Operations(tags=["operations"])
 reference_router = APIRouter(include_in_schema=False, route_class=LazyRoute)
@@ -61,14 +61,14 @@ async def ready(server: CurrentServer) -> Response:
     its store is available, writable and has room, and the server is not stopping. Requires no key. `leader` shows
     whether this process is the leader of the store or stands by; both serve requests.
     """
-    found = await readiness(server.app.context, server.lifecycle)
-    return JsonReply(found.to_json(), status=200 if found.ready else 503)
+    readiness_view = await readiness(server.app.context, server.lifecycle)
+    return JsonReply(readiness_view.to_json(), status=200 if readiness_view.ready else 503)
 
 
 @reference_router.get("/api/docs")
-async def reference() -> Response:
+async def reference(request: Request) -> Response:
     """Show the parameters, responses and errors of each operation. Needs no key, like the document."""
-    return api_page()
+    return api_page(request)
 
 
 @reference_router.get("/api/openapi.json")
@@ -166,7 +166,7 @@ async def metrics(
     Requires the key of the setting `metrics`, or the role admin: the labels contain names of workflows of all groups.
     """
     wants = "application/openmetrics-text" in (accept or "")
-    if _is_scraper(server, shown):
+    if is_scraper(server.app.settings, None if shown is None else shown.credentials):
         text = await server.measuring.text(openmetrics_format=wants)
     else:
         caller = await caller_of(request)
@@ -196,10 +196,10 @@ async def usage(
     """Steps, time, calls, tokens and cost of ended executions, the most expensive first: of saved workflows that the
     caller may see now; admins see everything. Usage remains when an execution is deleted.
     """
-    found = await session.operations.usage(by or ("workflow",), since=since, until=until, of=of or ())
+    rows = await session.operations.usage(by or ("workflow",), since=since, until=until, of=of or ())
     if as_csv:
-        return Response(csv_of(found[:limit]), media_type=CSV)
-    table: UsageTable = {"usage": found[:limit], "rows": len(found)}
+        return Response(csv_of(rows[:limit]), media_type=CSV)
+    table: UsageTable = {"usage": rows[:limit], "rows": len(rows)}
     return JsonReply(table)
 
 
@@ -209,7 +209,7 @@ async def usage(
     responses=answers(BudgetReport, "period-invalid"),
     summary="Read budgets",
 )
-async def spendable(
+async def list_budgets(
     *,
     session: CallerSession,
     since: Annotated[
@@ -222,11 +222,6 @@ async def spendable(
     API keys."""
     report: BudgetReport = {"budgets": await session.operations.budgets(since=since, until=until)}
     return JsonReply(report)
-
-
-def _is_scraper(server: ServerContext, shown: HTTPAuthorizationCredentials | None) -> bool:
-    key = server.app.settings.resolved(server.app.settings.metrics.key)
-    return key is not None and shown is not None and compare_digest(key.encode(), shown.credentials.encode())
 
 
 example(
@@ -245,6 +240,37 @@ async def read_settings(session: CallerSession) -> Response:
     return JsonReply(await session.operations.settings())
 
 
+example(
+    WorkersReport,
+    {
+        "version": "1.0.0",
+        "engine": "temporal://temporal.example.com:7233/pointsman",
+        "shared": True,
+        "workers": [
+            {
+                "name": "gpu-1/4711/91230/1",
+                "role": "worker",
+                "version": "1.0.0",
+                "queues": ["gpu"],
+                "capacity": 2,
+                "executions": 0,
+                "steps": 1,
+                "since": 1767225600.0,
+                "beatSeconds": 1.2,
+            }
+        ],
+        "queues": [{"queue": "gpu", "workers": 1, "waiting": 3, "running": 1, "oldestSeconds": 12.5}],
+        "owned": [{"executionId": EXECUTION_ID, "worker": "web-1/812/90100/1"}],
+    },
+)
+
+
+@router.get("/api/workers", verb=OperationVerbs.workers, responses=answers(WorkersReport), summary="List workers")
+async def list_workers(session: CallerSession) -> Response:
+    """The live processes of the store, the queues of `placement` with their steps, and the owners of executions."""
+    return JsonReply(await session.operations.workers())
+
+
 MEDIA: Final = "application/vnd.sqlite3"
 NAME: Final = "pointsman.backup"
 
@@ -252,11 +278,11 @@ NAME: Final = "pointsman.backup"
 @router.post(
     "/api/backup",
     verb=OperationVerbs.back_up,
-    responses=bytes_answer(MEDIA) | refusals("store-uncopyable"),
+    responses=bytes_answer(MEDIA) | refusals("store-copy-unsupported"),
     summary="Back up the store",
     response_class=Response,
 )
-async def back_up(session: CallerSession) -> Response:
+async def create_backup(session: CallerSession) -> Response:
     """A verified copy of everything in the store at this moment, as a file for `pointsman restore`.
 
     It contains hashes of keys and the inputs of executions: protect it as you protect the store.

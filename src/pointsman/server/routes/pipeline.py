@@ -20,7 +20,7 @@ router = Operations(tags=["pipeline"])
 
 
 SessionName = Annotated[str, Path(min_length=1, max_length=200, description="The session's id.")]
-RAN: Final = ("command-unclear", "unknown-workflow", "wrong-status", "model-rate-limited", "tool-timeout", 503)
+RAN: Final = ("command-invalid", "unknown-workflow", "wrong-status", "model-rate-limited", "tool-timeout", 503)
 EXAMPLE: Final = "Write a proposal for optimizing warehouse operations, send to john@example.com"
 
 
@@ -44,7 +44,7 @@ class RunRequest(Body):
         return self
 
     def asked(self) -> Command:
-        """Raises `CommandUnclear`."""
+        """Raises `CommandInvalid`."""
         return command_of(self.goal or "", self.email) if self.command is None else parse_command(self.command)
 
 

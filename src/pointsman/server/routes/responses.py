@@ -64,7 +64,7 @@ class OpenAiResponse(TypedDict):
     truncation: str
 
 
-Told: TypeAlias = tuple[str, JsonObject]
+ResponseEvent: TypeAlias = tuple[str, JsonObject]
 """Type and members of an event."""
 
 
@@ -160,7 +160,7 @@ class ResponseBuilder:
         deque(self._ended(), maxlen=0)
         return self._completed()
 
-    async def _events(self) -> AsyncGenerator[Told | None, None]:
+    async def _events(self) -> AsyncGenerator[ResponseEvent | None, None]:
         """Yield the events; None: a heartbeat is due."""
         yield "response.created", {"response": json_of(self._as("in_progress"))}
         yield "response.in_progress", {"response": json_of(self._as("in_progress"))}
@@ -179,14 +179,14 @@ class ResponseBuilder:
             yield event
         yield "response.completed", {"response": json_of(self._completed())}
 
-    def _on_delta(self, kind: str, text: str) -> Iterator[Told]:
+    def _on_delta(self, kind: str, text: str) -> Iterator[ResponseEvent]:
         if kind == "words":
             self._spoke = True
             yield from self._grown(MESSAGE, text)
         elif kind == "thought" and not self._spoke:
             yield from self._grown(THOUGHT, text)
 
-    def _grown(self, shape: TextItemFormat, text: str) -> Iterator[Told]:
+    def _grown(self, shape: TextItemFormat, text: str) -> Iterator[ResponseEvent]:
         growing = self._growing
         if growing is not None and growing.shape is not shape:
             yield from self._finished(growing)
@@ -207,7 +207,7 @@ class ResponseBuilder:
         index = len(self.output)
         return TextItem(shape, f"{shape.mark}_{self.dialogue.execution.id}_{index}", index)
 
-    def _finished(self, growing: TextItem) -> Iterator[Told]:
+    def _finished(self, growing: TextItem) -> Iterator[ResponseEvent]:
         shape, item = growing.shape, growing.item(is_done=True)
         self._growing = None
         self.output.append(item)
@@ -215,7 +215,7 @@ class ResponseBuilder:
         yield f"{shape.part_event}.done", {**growing.where(), "part": growing.part()}
         yield "response.output_item.done", {"output_index": growing.index, "item": item}
 
-    def _ended(self) -> Iterator[Told]:
+    def _ended(self) -> Iterator[ResponseEvent]:
         """Finish the open item; add an empty message if there is neither a message nor a client call; add the calls."""
         growing = self._growing
         if growing is not None:
@@ -227,7 +227,7 @@ class ResponseBuilder:
         for call in self.dialogue.calls:
             yield from self._called(call)
 
-    def _called(self, call: ClientToolCall) -> Iterator[Told]:
+    def _called(self, call: ClientToolCall) -> Iterator[ResponseEvent]:
         index = len(self.output)
         where: JsonObject = {"item_id": f"fc_{call.id}", "output_index": index}
         item: JsonObject = {"id": f"fc_{call.id}", "type": "function_call", "call_id": call.id, "name": call.name}
@@ -258,7 +258,7 @@ class ResponseBuilder:
         return {**self._as("completed"), "completed_at": int(self.now()), "usage": usage}
 
 
-def _opened(growing: TextItem) -> Iterator[Told]:
+def _opened(growing: TextItem) -> Iterator[ResponseEvent]:
     shape, item = growing.shape, growing.item(is_done=False)
     yield "response.output_item.added", {"output_index": growing.index, "item": item}
     yield f"{shape.part_event}.added", {**growing.where(), "part": growing.part()}
@@ -295,7 +295,7 @@ def _messages_of(item: JsonObject) -> Iterator[JsonObject]:
 
 
 def _content(content: Json) -> Json:
-    return [_part(one) for one in content] if isinstance(content, list) else content
+    return [_part(part) for part in content] if isinstance(content, list) else content
 
 
 def _part(part: Json) -> Json:
@@ -312,7 +312,7 @@ EVENTS: Final = (
     f' "item_id": "msg_{EXECUTION_ID}_0", "output_index": 0, "content_index": 0, "delta": "Hello.", "logprobs": []}}'
     "\n\n"
 )
-SAID: Final[JsonObject] = {"model": "talk", "input": "Hello"}
+REQUEST_EXAMPLE: Final[JsonObject] = {"model": "talk", "input": "Hello"}
 MADE: Final[OpenAiResponse] = {
     "id": f"resp_{EXECUTION_ID}",
     "object": "response",
@@ -364,7 +364,7 @@ def _objects(value: object) -> object:
 class ResponsesBody(BoundedBody):
     """A request as OpenAI describes it; other members are ignored."""
 
-    model_config = ConfigDict(extra="ignore", json_schema_extra={"examples": [SAID]})
+    model_config = ConfigDict(extra="ignore", json_schema_extra={"examples": [REQUEST_EXAMPLE]})
     model: str = Field(min_length=1, max_length=300, description="The id of a workflow.")
     input: str | Annotated[list[dict[str, JsonValue]], Field(max_length=10_000), BeforeValidator(_objects)] = Field(
         description="The message of the user, or the whole conversation as items."
@@ -427,13 +427,13 @@ async def respond(
     if not body.stream:
         builder = _builder(server, body, session, await caller_session.conversations.begin(chat))
         return JsonReply(await builder.whole())
-    seat = server.take_stream(caller_session.caller)
+    stream = server.take_stream(caller_session.caller)
     try:
         builder = _builder(server, body, session, await caller_session.conversations.begin(chat))
     except BaseException:
-        seat.leave()
+        stream.leave()
         raise
-    return EventStream(builder.events(), seat)
+    return EventStream(builder.events(), stream)
 
 
 def _session_of(body: ResponsesBody) -> str | None:
@@ -447,11 +447,11 @@ def _session_of(body: ResponsesBody) -> str | None:
 def _previous(body: ResponsesBody) -> ExecutionId | None:
     if body.previous_response_id is None:
         return None
-    found = RESPONSE_ID.fullmatch(body.previous_response_id)
-    if found is None:
+    match = RESPONSE_ID.fullmatch(body.previous_response_id)
+    if match is None:
         why = f"this server made no response with the id {body.previous_response_id!r}"
         raise MessagesInvalid(why, hint="Send the id unchanged.")
-    return ExecutionId(found[1])
+    return ExecutionId(match[1])
 
 
 def _builder(

@@ -15,9 +15,8 @@ from pointsman.server.context import CallerSession
 from pointsman.server.operation import Operations
 from pointsman.server.problems import JsonReply
 from pointsman.server.routes.parameters import NAMES_MAX, After, IfMatch, Limit, Of, Words
-from pointsman.server.schemas.answers import EXECUTION_ID, answers, example
+from pointsman.server.schemas.answers import ENTRY, EXECUTION_ID, answers, example
 from pointsman.server.schemas.requests import Body, sample
-from pointsman.server.schemas.responses import ENTRY
 
 router = Operations(tags=["sessions"])
 
@@ -94,7 +93,7 @@ class TitleBody(Body):
     responses=answers(ChatWorkflowPage),
     summary="List workflows to chat with",
 )
-async def speaking(
+async def list_chat_workflows(
     *,
     session: CallerSession,
     search: Words = "",
@@ -134,8 +133,8 @@ async def list_(
 ) -> Response:
     """Conversations that the caller started. A search finds turns that have ended, on one page."""
     if q is not None:
-        found = await session.conversations.search(q, everyone=everyone, limit=limit)
-        return JsonReply({"sessions": found, "next": None})
+        search_page = await session.conversations.search(q, everyone=everyone, limit=limit)
+        return JsonReply({"sessions": search_page, "next": None})
     page = await session.conversations.list(everyone=everyone, workflow=workflow, before=before, limit=limit)
     return JsonReply(page)
 

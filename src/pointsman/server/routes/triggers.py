@@ -9,12 +9,21 @@ from pydantic import Field, model_validator
 
 from pointsman.etags import etag_of
 from pointsman.server.bodies import body_of
-from pointsman.server.context import CallerSession, CurrentServer, address_of
+from pointsman.server.context import CallerSession, CurrentServer, ServerContext, address_of
 from pointsman.server.operation import Operations
 from pointsman.server.problems import JsonReply
 from pointsman.server.routes.parameters import After, Id, IfMatch, Key, Limit, Of, Words
-from pointsman.server.schemas.answers import EXECUTION_ID, answers, example, raw_body, refusals
+from pointsman.server.schemas.answers import EXECUTION_ID, GATE, answers, example, raw_body, refusals
 from pointsman.server.schemas.requests import Body, JsonValue, SignalBody, requires_fields, sample, with_schema_rule
+from pointsman.session import Session
+from pointsman.triggers.answer_links import (
+    ANSWER_LINKS,
+    TOKEN_CHARS_MAX,
+    AnswerLink,
+    AnswerLinkInvalid,
+    LinkAnswerView,
+    LinkedGateView,
+)
 from pointsman.triggers.notifications import NoticePage, NoticeState, NoticeView, notice_view
 from pointsman.triggers.schedules import StoredSchedule
 from pointsman.triggers.verbs import NotificationVerbs, ScheduleVerbs, TriggerVerbs
@@ -37,6 +46,8 @@ from pointsman.workflows.calendar import EVERY_S_MIN, Timing, timing_of
 
 router = Operations(tags=["triggers"])
 notifications_router = Operations(prefix="/api/notifications", tags=["notifications"])
+links_router = Operations(prefix="/api/answer-links", tags=["notifications"])
+TOKEN: Final = "WyJleGVj….c2lnbmF0dXJl"
 
 
 Trigger = Annotated[str, Path(min_length=1, max_length=200, description="The trigger's id in the document.")]
@@ -139,7 +150,9 @@ async def deliveries(session: CallerSession, id: Id, trigger: Trigger) -> Respon
 
 
 @router.get("/api/webhooks", verb=TriggerVerbs.webhooks, responses=answers(WebhookPage), summary="List webhooks")
-async def webhooks(*, session: CallerSession, search: Words = "", after: After = None, limit: Limit = 50) -> Response:
+async def list_webhooks(
+    *, session: CallerSession, search: Words = "", after: After = None, limit: Limit = 50
+) -> Response:
     """Webhooks of saved workflows that the caller may see, by path.
 
     With `search`, only webhooks with all these words in the path, the workflow, its trigger or the event.
@@ -165,7 +178,7 @@ async def webhooks(*, session: CallerSession, search: Words = "", after: After =
     summary="Call a webhook",
     openapi_extra=CALL,
 )
-async def call(
+async def call_webhook(
     server: CurrentServer,
     request: Request,
     path: Annotated[str, Path(min_length=1, max_length=500, description="The path in the workflow's trigger.")],
@@ -190,6 +203,8 @@ async def call(
 NOTICE: Final[NoticeView] = {
     "id": "desk/exec-06f0c2k8-gate-review",
     "to": "desk",
+    "recipient": None,
+    "reminder": 0,
     "event": "workflow.human.required",
     "executionId": EXECUTION_ID,
     "state": "dead",
@@ -211,6 +226,9 @@ example(
                 "events": ["gate", "failed"],
                 "workflows": ["*"],
                 "signed": True,
+                "format": "json",
+                "recipients": [],
+                "answerLinks": False,
             }
         ],
         "notices": [NOTICE],
@@ -243,6 +261,105 @@ async def retry(
 ) -> Response:
     """Start again with the first attempt. The leader of the store sends the notice."""
     return JsonReply(notice_view(await session.notifications.retry(id)))
+
+
+@notifications_router.post(
+    "/revoke-links",
+    verb=NotificationVerbs.revoke_links,
+    status_code=204,
+    responses=refusals(503),
+    summary="Revoke answer links",
+)
+async def revoke_links(session: CallerSession) -> Response:
+    """Make all answer links that were sent invalid. Notices that are sent from now on contain valid ones."""
+    await session.notifications.revoke_links()
+    return Response(status_code=204)
+
+
+class LinkBody(Body):
+    """The token of an answer link."""
+
+    model_config = sample(token=TOKEN)
+    token: str = Field(
+        min_length=1, max_length=TOKEN_CHARS_MAX, description="The part of the link after the character #."
+    )
+
+
+class LinkAnswerBody(LinkBody):
+    """An answer by a link."""
+
+    model_config = sample(token=TOKEN, action="approve", comment="Fine.")
+    action: str = Field(min_length=1, max_length=500, description="One of the gate's options.")
+    data: JsonValue = Field(default=None, description="Data for the gate's form, or the changed fields.")
+    comment: str = Field(default="", max_length=10_000)
+
+
+LINK_ERRORS: Final = (
+    "answer-link-invalid",
+    "answer-link-expired",
+    "answer-link-used",
+    "gate-closed",
+    "gate-changed",
+    "unknown-execution",
+    "too-many-requests",
+    503,
+)
+example(
+    LinkedGateView,
+    {"workflowId": "letter", "recipient": "ada", "expiresAt": 1_763_700_000.0, "scripted": False, "gate": GATE},
+)
+example(LinkAnswerView, {"closed": True})
+
+
+async def link_session(server: ServerContext, request: Request, token: str, via: str) -> tuple[AnswerLink, Session]:
+    """Verify a token; return its link, and the session of its recipient. Tokens that are not valid count as wrong keys
+    of the address. Raises `AnswerLinkInvalid`, `AnswerLinkExpired`, `TooManyRequests`."""
+    address = address_of(request)
+    server.login_throttle.may_try(address, token)
+    try:
+        link = await server.app.context[ANSWER_LINKS].read(token)
+    except AnswerLinkInvalid:
+        server.audit.failed_login(address)
+        server.login_throttle.failed(address, token)
+        raise
+    server.login_throttle.opened(token)
+    server.rate_limiter.take(f"link {link.caller.name}")
+    request.state.caller = link.caller.name
+    return link, server.app.acting_as(link.caller, via=via, target=link.target, origin=address)
+
+
+@links_router.post(
+    "/read",
+    responses=answers(LinkedGateView, *LINK_ERRORS, body=True, asks=False),
+    summary="Read the gate of an answer link",
+)
+async def read_link(server: CurrentServer, request: Request, body: LinkBody) -> Response:
+    """The gate that a link of a notification opens, with its data and form. Requires no key; changes nothing."""
+    link, session = await link_session(server, request, body.token, "POST /api/answer-links/read")
+    return JsonReply(await session.answer_links.gate(link), headers={"cache-control": "no-store"})
+
+
+@links_router.post(
+    "/answer",
+    responses=answers(
+        LinkAnswerView,
+        *LINK_ERRORS,
+        "action-not-offered",
+        "answer-invalid",
+        "not-an-approver",
+        body=True,
+        asks=False,
+    ),
+    summary="Answer a gate by a link",
+)
+async def answer_by_link(server: CurrentServer, request: Request, body: LinkAnswerBody) -> Response:
+    """Answer the gate of a link as its recipient, once. Requires no key.
+
+    The answer is stored durably before this operation returns. The same answer again has no further effect.
+    """
+    link, session = await link_session(server, request, body.token, "POST /api/answer-links/answer")
+    answered = await session.answer_links.answer(link, body.action, body.data, comment=body.comment)
+    return JsonReply(answered, headers={"cache-control": "no-store"})
 
 
 ScheduleId = Annotated[str, Path(min_length=1, max_length=500, description="The schedule's id.")]
@@ -333,7 +450,7 @@ class ScheduleBody(RevisedBody):
 
 
 @router.get("/api/schedules", verb=ScheduleVerbs.list, responses=answers(SchedulePage), summary="List schedules")
-async def schedules(
+async def list_schedules(
     *, session: CallerSession, workflow: Of = None, search: Words = "", after: After = None, limit: Limit = 50
 ) -> Response:
     """Schedules of workflows that the caller may see, by id.
@@ -352,7 +469,7 @@ async def schedules(
     status_code=201,
     summary="Create a schedule",
 )
-async def plan(session: CallerSession, body: ScheduleBody) -> Response:
+async def create_schedule(session: CallerSession, body: ScheduleBody) -> Response:
     """Due from now on, while a worker runs. An existing id is refused."""
     stored = await session.schedules.add(
         body.workflow, _timing(body), id=body.id, input=body.input, missed=body.missed, overlap=body.overlap
@@ -366,7 +483,7 @@ async def plan(session: CallerSession, body: ScheduleBody) -> Response:
     responses=answers(DueTimes, "schedule-invalid", 400, body=True),
     summary="Preview due times",
 )
-async def tried(session: CallerSession, body: TimingBody, count: Count = 5) -> Response:
+async def preview_times(session: CallerSession, body: TimingBody, count: Count = 5) -> Response:
     """The next due times of a schedule if it were created now. Nothing is stored."""
     return JsonReply({"times": await session.schedules.times_of(_timing(body), count)})
 
@@ -377,7 +494,7 @@ async def tried(session: CallerSession, body: TimingBody, count: Count = 5) -> R
     responses=answers(DueTimes, "no-such-schedule"),
     summary="List the next times of a schedule",
 )
-async def times(session: CallerSession, sid: ScheduleId, count: Count = 5) -> Response:
+async def next_times(session: CallerSession, sid: ScheduleId, count: Count = 5) -> Response:
     """The next due times, even if the schedule is paused."""
     return JsonReply({"times": await session.schedules.next_times(sid, count)})
 
@@ -407,7 +524,9 @@ async def read(session: CallerSession, sid: ScheduleId) -> Response:
     ),
     summary="Change a schedule",
 )
-async def revise(session: CallerSession, sid: ScheduleId, body: RevisedBody, if_match: IfMatch = None) -> Response:
+async def replace_schedule(
+    session: CallerSession, sid: ScheduleId, body: RevisedBody, if_match: IfMatch = None
+) -> Response:
     """Allowed for its owner and admins.
 
     Its executions and its pause remain. New times count from now on. Change a schedule that a workflow's document

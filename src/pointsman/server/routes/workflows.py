@@ -23,7 +23,17 @@ from pointsman.server.operation import Operations
 from pointsman.server.problems import JsonReply
 from pointsman.server.routes.executions import started
 from pointsman.server.routes.parameters import After, Dialect, Draft, Id, IfMatch, IfNew, Limit, Order
-from pointsman.server.schemas.answers import Described, answers, example, raw_body, reference_to, refusals, text_answer
+from pointsman.server.schemas.answers import (
+    ENTRY,
+    WORKFLOW,
+    Described,
+    answers,
+    example,
+    raw_body,
+    reference_to,
+    refusals,
+    text_answer,
+)
 from pointsman.server.schemas.requests import (
     Body,
     CheckBody,
@@ -34,7 +44,6 @@ from pointsman.server.schemas.requests import (
     PatchBody,
     sample,
 )
-from pointsman.server.schemas.responses import ENTRY, WORKFLOW
 from pointsman.values import JsonObject
 from pointsman.workflows.conversion import ConvertedDocument
 from pointsman.workflows.revisions import (
@@ -147,7 +156,7 @@ async def list_(
         after=after,
         limit=limit,
     )
-    entries: list[CatalogueEntry] = [{**one, "etag": etag_of_revision(one)} for one in page["workflows"]]
+    entries: list[CatalogueEntry] = [{**workflow, "etag": etag_of_revision(workflow)} for workflow in page["workflows"]]
     for entry in entries if last else ():
         entry["lastExecution"] = await session.executions.last_of(entry["id"])
     catalogue: CataloguePage = {"workflows": entries, "next": page["next"]}
@@ -215,12 +224,12 @@ async def read(
     written = await session.workflows.convert_saved(id, dialect)
     if dialect in MEDIA:
         return Response(written["text"], media_type=MEDIA[dialect])
-    made: WrittenWorkflow = {
+    workflow: WrittenWorkflow = {
         "document": written["document"],
         "losses": written["losses"],
         "graph": written["graph"],
     }
-    return JsonReply(made)
+    return JsonReply(workflow)
 
 
 @router.put(
@@ -383,7 +392,7 @@ class TrialBody(Body):
         "workflow-disabled",
         "operation-refused",
         "partial-run-invalid",
-        "model-fixed",
+        "model-override",
         503,
         status=202,
         body=True,
@@ -400,7 +409,7 @@ async def try_(session: CallerSession, id: Id, body: TrialBody) -> Response:
     trial = trial_of(
         pinned=body.pinned, until=body.until, breakpoints=body.breakpoints, node=body.node, given=body.given
     )
-    found = await session.authoring.try_workflow(
+    execution = await session.authoring.try_workflow(
         id,
         body.input,
         trial,
@@ -409,9 +418,9 @@ async def try_(session: CallerSession, id: Id, body: TrialBody) -> Response:
         model=body.model,
         dry_run=body.dry_run,
     )
-    if isinstance(found, DryRun):
-        return JsonReply(dry_view(found))
-    return await started(session, found, wait=False)
+    if isinstance(execution, DryRun):
+        return JsonReply(dry_view(execution))
+    return await started(session, execution, wait=False)
 
 
 @router.post(
@@ -437,7 +446,7 @@ async def convert(session: CallerSession, body: ConvertBody) -> Response:
 )
 async def dry_run(session: CallerSession, id: Id, body: DryRunBody) -> Response:
     """Return the path that an execution would take, its calls and its cost. Nothing is called or stored."""
-    given_answers = [GivenAnswer(one.node, one.action, one.data) for one in body.answers]
+    given_answers = [GivenAnswer(answer.node, answer.action, answer.data) for answer in body.answers]
     return JsonReply(dry_view(await session.executions.dry_run(id, body.input, answers=given_answers)))
 
 

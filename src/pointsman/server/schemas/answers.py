@@ -1,11 +1,11 @@
 """Documented responses of operations: the successful one, and the errors that callers should expect, with examples;
-and the schemas of views, generated from the types that the domains return.
+and the schemas of views, generated from the types that the domains return, with an example of each view.
 
     responses=answers(ExecutionView, "unknown-execution", "wrong-status", body=True)
 
 An error is given by its code, which determines the status, or by a status alone. Errors of every operation are added:
 missing key, missing role, invalid parameters, too many requests; with `body` also invalid JSON, too large, wrong type.
-`openapi_document` removes errors that an operation without parameters or JSON body cannot return.
+`application.document_of` removes errors that an operation without parameters or JSON body cannot return.
 """
 
 from __future__ import annotations
@@ -25,8 +25,13 @@ from typing import Any, Final, TypeAlias, TypeVar, cast, get_args, get_type_hint
 from pydantic import TypeAdapter
 from typing_extensions import get_original_bases, is_typeddict
 
+from pointsman.executions.dry_run import DryRunView
+from pointsman.executions.lists import ExecutionEntry, InboxPage
+from pointsman.executions.pages import EventPage, ExecutionPage
+from pointsman.executions.views import ExecutionView, GateView, SignalledExecution, StartedExecution, UsageView
 from pointsman.server.problems import MEDIA_TYPE, FieldProblem, ProblemDocument, problem_document
 from pointsman.values import Json, JsonObject, json_of
+from pointsman.workflows.revisions import WorkflowEntryView
 
 View = TypeVar("View", bound=Mapping[str, object])
 REFERENCE: Final = "#/components/schemas/{model}"
@@ -78,11 +83,11 @@ def _typed_dicts_in(annotation: object) -> Iterator[type]:
 
 def _descriptions(view: type) -> dict[str, str]:
     """Return the docstrings of the keys of a view. pydantic would omit those of its bases."""
-    found: dict[str, str] = {}
+    result: dict[str, str] = {}
     for base in get_original_bases(view):
         if is_typeddict(base):
-            found |= _descriptions(cast("type", base))
-    return found | _docstrings_in(view.__module__).get(view.__qualname__, {})
+            result |= _descriptions(cast("type", base))
+    return result | _docstrings_in(view.__module__).get(view.__qualname__, {})
 
 
 @cache
@@ -134,9 +139,9 @@ def refusals(*errors: int | str, body: bool = False, asks: bool = True) -> Descr
     codes: defaultdict[int, list[str]] = defaultdict(list)
     if "workflow-invalid" in errors:  # Such an operation reads a document.
         errors = (*errors, "document-too-expensive")
-    for one in errors:
-        if isinstance(one, str):
-            codes[SAMPLES[one][0]].append(one)
+    for error in errors:
+        if isinstance(error, str):
+            codes[SAMPLES[error][0]].append(error)
     numbers = {one for one in errors if isinstance(one, int)}
     for status in {*usual, *numbers, *(_BAD_BODY if body else ())}:
         if USUAL[status] not in codes[status] and (status in usual or not codes[status]):
@@ -206,8 +211,19 @@ SAMPLES: Final[Mapping[str, tuple[int, str, str]]] = {
         "'builtin:iterate' is built in: it is read-only",
         "Clone it and change the clone: pointsman workflows clone builtin:iterate my-iterate",
     ),
+    "credential-invalid": (422, "the client secret is missing", "Enter what the service registered."),
+    "credential-not-connected": (
+        409,
+        "the token server 'id.example.com' refused: invalid_client",
+        "Check client id, secret and scopes, or connect the credential again.",
+    ),
+    "authorization-refused": (422, "the answer belongs to no visit", "Connect the credential again."),
     "cursor-invalid": (400, "'next' is not a position in an inbox", "Use the `cursor` of an entry."),
-    "definition-gone": (503, "the store has no definition af7cd274bdd7", "It was deleted, or this is another store."),
+    "definition-missing": (
+        503,
+        "the store has no definition af7cd274bdd7",
+        "It was deleted, or this is another store.",
+    ),
     "design-failed": (400, "the model could not change 'letter' in 2 rounds", "Rephrase the description."),
     "document-too-expensive": (
         422,
@@ -223,9 +239,20 @@ SAMPLES: Final[Mapping[str, tuple[int, str, str]]] = {
     "execution-unfinished": (409, f"{EXECUTION_ID!r} is waiting: only ended executions can be deleted", "Cancel it."),
     "field-not-patched": (422, "a patch cannot change 'nodes'", "Replace the document with PUT."),
     "files-too-large": (413, "the files have 30000000 bytes", "At most 20000000 bytes together."),
+    "answer-link-expired": (
+        410,
+        "this link has expired",
+        "The web app shows the open gates to people with an account.",
+    ),
+    "answer-link-invalid": (404, "this link is not valid", "Open the link exactly as it stands in the message."),
+    "answer-link-used": (
+        409,
+        "you have answered this question already",
+        "The web app shows the open gates to people with an account.",
+    ),
     "gate-changed": (409, "the gate of 'review' has changed since it was read", "Read the gate again."),
     "gate-closed": (409, "the gate 'review' was answered with 'approve' by 'ada'", "Read the execution again."),
-    "gate-unclear": (409, "'review' has two open gates", "Name one: review[1.0], review[1.1]."),
+    "gate-ambiguous": (409, "'review' has two open gates", "Name one: review[1.0], review[1.1]."),
     "import-refused": (400, "the export was changed: line 3 does not follow line 2", "Export it again."),
     "input-invalid": (422, "input: 'goal' is a required property", "Its fields: goal (required)."),
     "id-taken": (409, "the id 'letter' is taken", "Choose another id."),
@@ -243,7 +270,7 @@ SAMPLES: Final[Mapping[str, tuple[int, str, str]]] = {
     "memory-full": (400, "the memory of user 'ada' is full", "Delete values first."),
     "memory-not-a-list": (422, "the value of 'likes' is not a list", "Use another key, or set the value."),
     "model-rate-limited": (429, "all keys of the provider are at their limit", "Retry later."),
-    "model-fixed": (
+    "model-override": (
         409,
         "'scripted' is set as the model of every agent, so 'openai:gpt-5' cannot be used",
         "Omit `model`.",
@@ -260,7 +287,11 @@ SAMPLES: Final[Mapping[str, tuple[int, str, str]]] = {
         "`artifacts` in the execution view lists its files.",
     ),
     "model-failed": (503, "the provider 'openai' cannot be reached", "Try again later."),
-    "no-designer": (409, "only the scripted model is available, and it cannot design workflows", "Name a model."),
+    "design-model-missing": (
+        409,
+        "only the scripted model is available, and it cannot design workflows",
+        "Name a model.",
+    ),
     "no-such-notice": (404, "there is no notice 'desk/exec-1'", "`GET /api/notifications` shows them."),
     "not-found": (404, "there is nothing at this address", "/api/docs lists every address."),
     "no-such-revision": (404, "/api/docs lists all addresses.", "It has 2, 1."),
@@ -270,8 +301,16 @@ SAMPLES: Final[Mapping[str, tuple[int, str, str]]] = {
         "there is no schedule 'nightly'",
         "GET /api/schedules lists the schedules that you may see.",
     ),
+    "not-published": (404, "nothing is published at this address", "Ask for a new link."),
+    "publication-invalid": (422, "'*' is not an origin", "Write https://www.example.com."),
+    "no-such-provider": (404, "no provider 'openai' is connected", "GET /api/models lists the providers."),
     "no-such-secret": (404, "the store has no secret 'WEATHER'", "Existing secrets: 'MAIL'."),
     "no-such-tool": (404, "there is no tool 'abacus'", "GET /api/tools lists them."),
+    "unknown-dataset": (404, "there is no dataset 'tickets'", "`pointsman datasets list` lists them."),
+    "unknown-evaluation": (404, "'exec-1' is not an evaluation run", "`pointsman eval` starts one."),
+    "dataset-invalid": (422, "line 2 is not a JSON object", "Each line is one JSON object."),
+    "scorer-invalid": (422, "an evaluation needs a scorer", "`match` compares the output with what is expected."),
+    "unknown-template": (404, "there is no template 'abacus'", "GET /api/templates lists them."),
     "no-such-gate": (404, "there is no open gate 'review'", "`GET` the execution: `waiting` lists them."),
     "no-such-trigger": (404, "'letter' has no enabled webhook 'order'", "GET /api/webhooks lists them."),
     "not-allowed": (
@@ -292,7 +331,7 @@ SAMPLES: Final[Mapping[str, tuple[int, str, str]]] = {
         "Use `pointsman export` on the machine of the store.",
     ),
     "not-steerable": (409, f"{EXECUTION_ID!r} has ended", "Fork it instead."),
-    "nothing-remembered": (
+    "no-such-memory": (
         404,
         "memory has no value for the key 'likes'",
         "It was deleted, has expired, or never existed.",
@@ -309,6 +348,12 @@ SAMPLES: Final[Mapping[str, tuple[int, str, str]]] = {
         "'letter' has reached its limit of 1 execution at the same time",
         "Wait until an execution ends.",
     ),
+    "provider-in-settings": (
+        409,
+        "the variable OPENAI_API_KEY configures the provider 'openai', and has precedence",
+        "Remove it there and restart the server, or connect another provider.",
+    ),
+    "provider-invalid": (422, "the key is missing", "Paste an API key of the provider."),
     "position-invalid": (
         400,
         "'17-0' is not a position in a journal",
@@ -323,11 +368,11 @@ SAMPLES: Final[Mapping[str, tuple[int, str, str]]] = {
     "schedule-exists": (409, "the schedule 'nightly' already exists", "Delete it, or choose another id."),
     "schedule-invalid": (422, "'a/b' is not a valid schedule id", "Letters, digits and `. _ -`, at most 200."),
     "secret-invalid": (422, "the value of 'WEATHER' has 3 characters", "A secret has 8 to 60000 characters."),
-    "store-uncopyable": (409, "a store in memory cannot be backed up", "Use a store in a file or in PostgreSQL."),
+    "store-copy-unsupported": (409, "a store in memory cannot be backed up", "Use a store in a file or in PostgreSQL."),
     "store-full": (507, "the store has no room left", "Free disk space, or set `retention` and run `pointsman gc`."),
     "store-failed": (503, "the store cannot be reached", "Try again; nothing was stored."),
     "session-busy": (409, f"the conversation 's1' has a turn in progress: {EXECUTION_ID}", "Wait until it ends."),
-    "tool-not-tried": (
+    "tool-not-callable": (
         409,
         "'pay' cannot be run on its own: a person must approve each of its calls",
         "Call it in a workflow.",
@@ -376,7 +421,7 @@ SAMPLES: Final[Mapping[str, tuple[int, str, str]]] = {
         "'letter' does not accept a text as its input",
         "Send an object: the workflow does not describe its fields.",
     ),
-    "command-unclear": (400, "the command contains no task", "Write, for example: Write a proposal for …"),
+    "command-invalid": (400, "the command contains no task", "Write, for example: Write a proposal for …"),
     "sharing-invalid": (
         422,
         "the audience of 'letter' is `groups`, but no group is named",
@@ -407,6 +452,7 @@ USUAL: Final[Mapping[int, str]] = {
     403: "not-allowed",
     404: "not-found",
     409: "wrong-status",
+    410: "answer-link-expired",
     413: "body-too-large",
     415: "media-type-refused",
     422: "request-invalid",
@@ -425,3 +471,174 @@ def sample_of(code: str) -> JsonObject:
     if code == "request-invalid":
         problems = [{"code": "less_than_equal", "pointer": "query/limit", "message": detail.partition(": ")[2]}]
     return json_of(problem_document(HTTPStatus(status), code, detail, hint=hint, problems=problems))
+
+
+USAGE: UsageView = {
+    "inputTokens": 812,
+    "outputTokens": 240,
+    "cacheReadTokens": 0,
+    "cacheWriteTokens": 0,
+    "costUsd": 0.0021,
+    "modelCalls": 2,
+    "toolCalls": 0,
+}
+GATE: GateView = {
+    "gateId": "review",
+    "nodeId": "review",
+    "message": "Send it?",
+    "options": [{"value": "approve"}, {"value": "again"}],
+    "form": None,
+    "shown": None,
+    "editable": [],
+    "values": {},
+    "digest": "0f2a9c3b7d1e4a5f6b8c9d0e1f2a3b4c",
+    "openedAt": 1_763_700_000.0,
+    "deadline": None,
+    "nodeName": None,
+    "messages": None,
+    "approvers": None,
+    "about": "",
+    "step": "review",
+    "item": None,
+    "round": None,
+    "visit": 1,
+    "level": 0,
+    "votes": [],
+    "delegated": {},
+}
+WORKFLOW: WorkflowEntryView = {
+    "id": "letter",
+    "revision": 2,
+    "name": "Letter",
+    "version": "1.1.0",
+    "dialect": "native",
+    "builtIn": False,
+    "createdAt": 1_763_700_000.0,
+    "author": "ada",
+    "digest": "9f86d081884c7d65",
+    "enabled": True,
+    "description": "Writes a letter, and asks for approval before it is sent.",
+    "names": None,
+    "tags": ["mail"],
+}
+SHOWN_ENTRY: ExecutionEntry = {
+    "executionId": EXECUTION_ID,
+    "workflowId": "letter",
+    "revision": 2,
+    "status": "waiting",
+    "waitingFor": [],
+    "startedAt": 1_763_700_000.0,
+    "startedBy": "ada",
+    "updatedAt": 1_763_700_004.0,
+    "parent": None,
+    "sessionId": None,
+    "scripted": False,
+}
+ENTRY: JsonObject = json_of(SHOWN_ENTRY)
+
+
+example(ExecutionPage, {"executions": [SHOWN_ENTRY], "next": None})
+
+
+example(
+    EventPage,
+    {
+        "events": [{"seq": 3, "n": 0, "at": 1_763_700_003.0, "kind": "step_succeeded"}],
+        "last": "3.0",
+        "status": "waiting",
+    },
+)
+EXECUTION: ExecutionView = {
+    "executionId": EXECUTION_ID,
+    "workflowId": "letter",
+    "version": "1.1.0",
+    "status": "waiting",
+    "trial": None,
+    "pausedBefore": None,
+    "phase": None,
+    "compensation": None,
+    "model": None,
+    "observability": "standard",
+    "seq": 4,
+    "input": {"goal": "tides"},
+    "output": None,
+    "scripted": False,
+    "currentNodes": ["review"],
+    "state": {"goal": "tides", "text": "Dear all, …"},
+    "path": ["write"],
+    "steps": 2,
+    "waiting": [GATE],
+    "awaiting": [],
+    "waitingFor": [],
+    "timers": [],
+    "errors": [],
+    "answers": [],
+    "progress": [],
+    "warnings": [],
+    "usage": USAGE,
+    "sessionId": None,
+    "trigger": None,
+    "startedAt": 1_763_700_000.0,
+    "durationMs": 4012,
+}
+example(ExecutionView, EXECUTION)
+example(
+    InboxPage,
+    {
+        "gates": [
+            {
+                "executionId": EXECUTION_ID,
+                "inside": None,
+                "workflowId": "letter",
+                "gateId": "review",
+                "nodeId": "review",
+                "nodeName": None,
+                "message": "Send it?",
+                "messages": None,
+                "about": "",
+                "digest": "0f2a9c3b7d1e4a5f6b8c9d0e1f2a3b4c",
+                "scripted": False,
+                "item": None,
+                "round": None,
+                "openedAt": 1_763_700_004.0,
+                "deadline": None,
+                "users": [],
+                "groups": ["desk"],
+                "cursor": f'[1763700004.0,"{EXECUTION_ID}","review"]',
+            }
+        ],
+        "next": None,
+    },
+)
+example(
+    DryRunView,
+    {
+        "dryRun": True,
+        "workflowId": "letter",
+        "status": "completed",
+        "output": {"letter": "…"},
+        "path": ["write", "review", "send"],
+        "steps": 3,
+        "waits": [],
+        "calls": [
+            {
+                "nodeId": "write",
+                "kind": "model",
+                "name": "scripted",
+                "calls": 1,
+                "callsMax": 1,
+                "inputTokens": 812,
+                "outputTokens": 240,
+                "costUsd": 0.0,
+                "costMaxUsd": 0.0,
+                "tools": [],
+            }
+        ],
+        "cost": {"lowUsd": 0.0, "highUsd": 0.0, "unpriced": []},
+        "assumptions": {"charsPerToken": 4, "outputTokensPerAnswer": 500},
+        "errors": [],
+        "warnings": [],
+    },
+)
+example(SignalledExecution, {**EXECUTION, "outcome": "delivered", "became": "taken"})
+example(StartedExecution, {"executionId": EXECUTION_ID, "status": "running", "scripted": False, "warnings": []})

@@ -29,9 +29,9 @@ def without_null_marks(document: Json) -> Json:
 def _replaced(value: Json, old: Json, new: Json) -> Json:
     match value:
         case dict():
-            return {name: _replaced(one, old, new) for name, one in value.items()}
+            return {name: _replaced(member, old, new) for name, member in value.items()}
         case list():
-            return [_replaced(one, old, new) for one in value]
+            return [_replaced(element, old, new) for element in value]
         case None | str():
             return new if value == old else value
         case _:

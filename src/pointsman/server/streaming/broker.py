@@ -72,7 +72,7 @@ class ExecutionStream:
         self.behind = False
         """There may be rows that the channel has not read."""
         self.disconnected = False
-        """All subscribers must disconnect, even if the execution goes on."""
+        """All subscribers must disconnect, even if the execution continues."""
         self._app = app
         self._wire = wire
         self._level: Observability = level
@@ -105,12 +105,12 @@ class ExecutionStream:
 
     def so_far(self, texts: Mapping[Step, str]) -> bytes:
         """Encode the partial output of running steps, for a subscriber that has not received it."""
-        found: list[bytes] = []
+        frames: list[bytes] = []
         for step, text in texts.items():
             delta = public_delta({"kind": SO_FAR, "soFar": text}, self._level, self._redact)
             if delta is not None:
-                found.append(self._wire.encode(LIVE, {**self._about(step), "delta": delta}, ""))
-        return b"".join(found)
+                frames.append(self._wire.encode(LIVE, {**self._about(step), "delta": delta}, ""))
+        return b"".join(frames)
 
     def _about(self, step: Step) -> JsonObject:
         return {"executionId": self.execution, "nodeId": step.node, "step": str(step)}
@@ -173,8 +173,8 @@ class SseBroker:
         self._tasks: set[asyncio.Task[None]] = set()
         self._leave = app.feed.watch(self._see)
         self._closed = False
-        self._spoken = PartialOutput()
-        self.board = LiveFeed(app, wire)
+        self._partial_output = PartialOutput()
+        self.live_feed = LiveFeed(app, wire)
         """The live feed of all executions."""
 
     async def frames(self, execution: str, *, after: StreamPosition = START) -> AsyncGenerator[bytes, None]:
@@ -186,13 +186,13 @@ class SseBroker:
             live = ring.end
             """From this position on, live frames are sent too."""
             position = ring.begin if after >= ring.behind else -1
-            texts = self._spoken.so_far(channel.execution)
+            texts = self._partial_output.so_far(channel.execution)
             if position >= 0 and texts:
                 yield channel.so_far(texts)
             while not channel.disconnected:
                 if position < ring.begin:  # It begins before the ring, or fell behind it.
                     live = position = ring.end
-                    texts = self._spoken.so_far(channel.execution)
+                    texts = self._partial_output.so_far(channel.execution)
                     async for frames in self._journal_frames(channel, after):
                         after = frames[-1].place or after
                         yield b"".join(frame.data for frame in frames)
@@ -233,26 +233,26 @@ class SseBroker:
     @property
     def subscribers(self) -> int:
         """The number of current subscribers of all streams."""
-        return self.board.subscribers + sum(channel.listeners for channel in self._open.values())
+        return self.live_feed.subscribers + sum(channel.listeners for channel in self._open.values())
 
     async def _journal_frames(
         self, channel: ExecutionStream, after: StreamPosition
     ) -> AsyncIterator[list[StreamFrame]]:
         """Yield frames of the journal after a place, in chunks, including the rest of the row that the place is in."""
-        found: list[StreamFrame] = []
+        frames: list[StreamFrame] = []
         size = 0
         async for row in self._app.store.journal.read(channel.execution, after=max(after[0] - 1, 0)):
             for frame in channel.frames_of(row):
                 if frame.place is not None and frame.place > after:
-                    found.append(frame)
+                    frames.append(frame)
                     size += len(frame.data)
             if channel.disconnected:
                 return
             if size > CHUNK_BYTES:
-                yield found
-                found, size = [], 0
-        if found:
-            yield found
+                yield frames
+                frames, size = [], 0
+        if frames:
+            yield frames
 
     async def _join(self, execution: ExecutionId, after: StreamPosition) -> ExecutionStream:
         async with self._opening:
@@ -294,7 +294,7 @@ class SseBroker:
         del self._open[channel.execution]
 
     def _see(self, update: Committed | Delta) -> None:
-        self._spoken.hear(update)
+        self._partial_output.update(update)
         channel = self._open.get(update.execution)
         if channel is None:
             return
@@ -328,14 +328,14 @@ class SseBroker:
     def disconnect(self) -> None:
         """Disconnect all subscribers; they reconnect with the id of their last frame."""
         self._closed = True
-        self.board.disconnect()
+        self.live_feed.disconnect()
         for channel in self._open.values():
             channel.close()
 
     async def close(self) -> None:
         """Disconnect all subscribers and wait until every task has ended."""
         self.disconnect()
-        await self.board.close()
+        await self.live_feed.close()
         self._leave()
         for channel in self._open.values():
             channel.leave()
@@ -377,7 +377,7 @@ async def join(
     name = ExecutionId(execution)
     if last:
         place = parse_event_position(last)
-        await _must_be_told(app, name, place)
+        await _require_position(app, name, place)
         return None if await broker.is_over(name, place) else SubscriptionStart(place)
     if begin == "start":
         return SubscriptionStart(START)
@@ -391,7 +391,7 @@ async def join(
     return SubscriptionStart(START if row is None else _end_of(name, row))
 
 
-async def _must_be_told(app: AppContext, execution: ExecutionId, place: StreamPosition) -> None:
+async def _require_position(app: AppContext, execution: ExecutionId, place: StreamPosition) -> None:
     row = await _row(app, execution, place[0])
     if place[0] and (row is None or place > _end_of(execution, row)):
         raise PositionInvalid(
@@ -422,32 +422,32 @@ class PartialOutput:
     """Partial output by execution and step."""
 
     def __init__(self) -> None:
-        self._said: dict[ExecutionId, dict[Step, list[str]]] = {}
+        self._texts: dict[ExecutionId, dict[Step, list[str]]] = {}
         self._chars: dict[tuple[ExecutionId, Step], int] = {}
 
-    def hear(self, update: Committed | Delta) -> None:
+    def update(self, update: Committed | Delta) -> None:
         if isinstance(update, Delta):
             self._on_delta(update)
-        elif (steps := self._said.get(update.execution)) is not None:
+        elif (steps := self._texts.get(update.execution)) is not None:
             for event in update.row.events:
                 if isinstance(event, StepSucceeded | StepFailed | StepCancelled):
                     self._forget(update.execution, steps, event.step)
 
     def so_far(self, execution: ExecutionId) -> dict[Step, str]:
         """Return the partial output of an execution's steps."""
-        return {step: "".join(parts) for step, parts in self._said.get(execution, {}).items() if parts}
+        return {step: "".join(parts) for step, parts in self._texts.get(execution, {}).items() if parts}
 
     def _on_delta(self, update: Delta) -> None:
         kind = update.delta.get("kind")
         if kind == "text":
-            steps = self._said.pop(update.execution, {})
-            self._said[update.execution] = steps  # Keep the most recent one last.
+            steps = self._texts.pop(update.execution, {})
+            self._texts[update.execution] = steps  # Keep the most recent one last.
             self._add(update, steps.setdefault(update.step, []), str(update.delta["text"]))
-            if len(self._said) > EXECUTIONS_MAX:
-                oldest = next(iter(self._said))
-                for step in [*self._said[oldest]]:
-                    self._forget(oldest, self._said[oldest], step)
-        elif kind == "discarded" and (steps := self._said.get(update.execution)) is not None:
+            if len(self._texts) > EXECUTIONS_MAX:
+                oldest = next(iter(self._texts))
+                for step in [*self._texts[oldest]]:
+                    self._forget(oldest, self._texts[oldest], step)
+        elif kind == "discarded" and (steps := self._texts.get(update.execution)) is not None:
             self._forget(update.execution, steps, update.step)
 
     def _add(self, update: Delta, parts: list[str], text: str) -> None:
@@ -462,4 +462,4 @@ class PartialOutput:
         steps.pop(step, None)
         self._chars.pop((execution, step), None)
         if not steps:
-            self._said.pop(execution, None)
+            self._texts.pop(execution, None)

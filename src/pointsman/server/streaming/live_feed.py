@@ -30,7 +30,7 @@ CHANGED: Final = "workflow.execution.changed"
 RESET: Final = "workflow.executions.reset"
 KEPT: Final = 2048
 """Number of latest changes that are kept for subscribers."""
-TOLD_MAX: Final = 500
+CATCH_UP_MAX: Final = 500
 """A subscriber that missed more changes than this has to read the list again."""
 SOON_S: Final = 0.1
 """For this many seconds, commits of this process are collected before the list is read."""
@@ -82,7 +82,7 @@ class LiveFeed:
                     yield self._reset().data
                 fresh = self._changes[position - self._begin :]
                 position += len(fresh)
-                visible = [one.data for one in fresh if one.summary is None or await sees(one.summary)]
+                visible = [change.data for change in fresh if change.summary is None or await sees(change.summary)]
                 if visible:
                     yield b"".join(visible)
                 elif not fresh:
@@ -94,22 +94,22 @@ class LiveFeed:
     async def _since(self, after: float | None) -> list[LiveChange]:
         if after is None:
             return []
-        query = ExecutionQuery(since=Instant(after - LATE_S), limit=TOLD_MAX + 1)
-        found = await self._app.store.executions.list(query)
-        if len(found) > TOLD_MAX:
+        query = ExecutionQuery(since=Instant(after - LATE_S), limit=CATCH_UP_MAX + 1)
+        summaries = await self._app.store.executions.list(query)
+        if len(summaries) > CATCH_UP_MAX:
             return [self._reset()]
-        return await self._changes_of(found)
+        return await self._changes_of(summaries)
 
     async def _changes_of(self, summaries: Iterable[Summary]) -> list[LiveChange]:
         """Return the changes of executions, oldest first. Each is followed by the executions that it is a sub-workflow
         of, because their status depends on it."""
         changes: list[LiveChange] = []
-        for changed in sorted(summaries, key=lambda one: one.updated):
-            one: Summary | None = changed
-            while one is not None:
-                shown = json_of(summary_view(await with_shown_status(self._app.runtime, one)))
-                changes.append(LiveChange(one, self._wire.encode(CHANGED, shown, f"{changed.updated:.6f}")))
-                one = None if one.parent is None else await self._app.store.executions.find(one.parent)
+        for changed in sorted(summaries, key=lambda entry: entry.updated):
+            summary: Summary | None = changed
+            while summary is not None:
+                view = json_of(summary_view(await with_shown_status(self._app.runtime, summary)))
+                changes.append(LiveChange(summary, self._wire.encode(CHANGED, view, f"{changed.updated:.6f}")))
+                summary = None if summary.parent is None else await self._app.store.executions.find(summary.parent)
         return changes
 
     def _reset(self) -> LiveChange:
@@ -167,14 +167,16 @@ class LiveFeed:
     async def _take_in(self, *, late_s: float) -> None:
         since = self._mark - late_s
         query = ExecutionQuery(since=Instant(since), limit=KEPT)
-        found = await self._app.store.executions.list(query)
-        fresh = [one for one in found if self._known.get(one.execution) != (one.updated, one.status)]
-        if len(found) == KEPT:
+        summaries = await self._app.store.executions.list(query)
+        fresh = [
+            summary for summary in summaries if self._known.get(summary.execution) != (summary.updated, summary.status)
+        ]
+        if len(summaries) == KEPT:
             self._put([self._reset()])
         self._known = {name: entry for name, entry in self._known.items() if entry[0] >= self._mark - 2 * LATE_S} | {
-            one.execution: (one.updated, one.status) for one in fresh
+            summary.execution: (summary.updated, summary.status) for summary in fresh
         }
-        self._mark = max([self._mark, *(one.updated for one in found)])
+        self._mark = max([self._mark, *(summary.updated for summary in summaries)])
         self._put(await self._changes_of(fresh))
 
     def _put(self, changes: list[LiveChange]) -> None:

@@ -62,14 +62,14 @@ class RingBuffer:
 
     def since(self, position: int) -> list[StreamFrame]:
         """Return the frames from a position on, up to about `CHUNK_BYTES`."""
-        found: list[StreamFrame] = []
+        frames: list[StreamFrame] = []
         size = 0
         for frame in self._frames[position - self.begin :]:
-            found.append(frame)
+            frames.append(frame)
             size += len(frame.data)
             if size > CHUNK_BYTES:
                 break
-        return found
+        return frames
 
 
 class Encode(Protocol):
@@ -128,33 +128,33 @@ class EventStream(Response):
 
     media_type = MEDIA_TYPE
 
-    def __init__(self, chunks: AsyncGenerator[bytes, None], seat: OpenStream) -> None:
-        """Leave the seat when the stream ends; the stream ends when the seat is revoked."""
+    def __init__(self, chunks: AsyncGenerator[bytes, None], open_stream: OpenStream) -> None:
+        """Release the quota when the stream ends; the stream ends when its caller loses access."""
         super().__init__(headers=HEADERS)
         del self.headers["content-length"]
         self._chunks = chunks
-        self._seat = seat
+        self._open_stream = open_stream
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             async with asyncio.TaskGroup() as group:
                 watching = [
                     group.create_task(_until_gone(receive)),
-                    group.create_task(_until_revoked(self._seat)),
+                    group.create_task(_until_revoked(self._open_stream)),
                 ]
                 await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
                 async for chunk in self._chunks:
                     await send({"type": "http.response.body", "body": chunk, "more_body": True})
                 await send({"type": "http.response.body", "body": b"", "more_body": False})
-                for one in watching:
-                    one.cancel()
+                for task in watching:
+                    task.cancel()
         except* _ClientClosed:
             pass
         except* _Revoked:
             with suppress(OSError):
                 await send({"type": "http.response.body", "body": SHUT, "more_body": False})
         finally:
-            self._seat.leave()
+            self._open_stream.leave()
             await self._chunks.aclose()
 
 
@@ -164,22 +164,22 @@ async def _until_gone(receive: Receive) -> None:
     raise _ClientClosed
 
 
-async def _until_revoked(seat: OpenStream) -> None:
-    await seat.revoked.wait()
+async def _until_revoked(open_stream: OpenStream) -> None:
+    await open_stream.revoked.wait()
     raise _Revoked
 
 
-async def while_admitted(seat: OpenStream, work: Awaitable[None]) -> None:
-    """Run the work until it ends or the seat is revoked; then leave the seat."""
+async def while_admitted(open_stream: OpenStream, work: Awaitable[None]) -> None:
+    """Run the work until it ends or its caller loses access; then release the quota."""
     try:
         async with asyncio.TaskGroup() as group:
-            watching = group.create_task(_until_revoked(seat))
+            watching = group.create_task(_until_revoked(open_stream))
             await work
             watching.cancel()
     except* _Revoked:
         pass
     finally:
-        seat.leave()
+        open_stream.leave()
 
 
 async def with_first_chunk(first: bytes, chunks: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:

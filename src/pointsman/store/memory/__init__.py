@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from pointsman.engine.state import ENDED
 from pointsman.ports import Row
-from pointsman.store.codec import blobs_named, decode_json, encode_json, moved
+from pointsman.store.codec import blobs_named, check_summary, decode_json, encode_json, moved
 from pointsman.store.compression import HOLD_S
 from pointsman.store.coordination import Followers, Leadership, Listener, leader_exists
 from pointsman.store.errors import EntryMoved, JournalMoved, RevisionMoved, SessionClosed, SessionMoved
@@ -50,9 +50,9 @@ from pointsman.values import ExecutionId, Json, WorkflowId
 
 def keep_summary(summaries: dict[ExecutionId, Summary], summary: Summary) -> None:
     """Keep a summary; one without open gates keeps those of the previous one."""
-    known = summaries.get(summary.execution)
-    if summary.gates is None and known is not None and known.gates:
-        summary = replace(summary, gates=known.gates)
+    summary_ = summaries.get(summary.execution)
+    if summary.gates is None and summary_ is not None and summary_.gates:
+        summary = replace(summary, gates=summary_.gates)
     summaries[summary.execution] = summary
 
 
@@ -65,6 +65,7 @@ class MemoryExecutions:
         self._last = last
 
     async def put(self, summary: Summary, *, seq: int | None = None) -> None:
+        check_summary(summary)
         if seq is None or await self._last(summary.execution) <= seq:
             keep_summary(self._summaries, summary)
 
@@ -76,27 +77,28 @@ class MemoryExecutions:
 
     async def inbox(self, query: InboxQuery = InboxQuery()) -> list[GateEntry]:  # noqa: B008 - frozen
         open_ = (entry for summary in self._summaries.values() for entry in summary.gates or ())
-        found = [entry for entry in open_ if waits_for(entry, query)]
-        found.sort(key=lambda entry: (entry.opened, entry.execution, entry.gate))
-        return found[: query.limit]
+        entries = [entry for entry in open_ if waits_for(entry, query)]
+        entries.sort(key=lambda entry: (entry.opened, entry.execution, entry.gate))
+        return entries[: query.limit]
 
     async def list(self, query: ExecutionQuery = ExecutionQuery()) -> list[Summary]:  # noqa: B008 - frozen
-        found = [summary for summary in self._summaries.values() if fits(summary, query)]
+        summaries = [summary for summary in self._summaries.values() if fits(summary, query)]
         if query.last_of_session:
             last = last_turns(self._summaries.values())
-            found = [summary for summary in found if summary.session in last and last[summary.session] is summary]
+            summaries = [
+                summary for summary in summaries if summary.session in last and last[summary.session] is summary
+            ]
         if query.due is None:
             newest_first = not query.oldest_first
-            found.sort(key=lambda summary: (summary.started, summary.execution), reverse=newest_first)
+            summaries.sort(key=lambda summary: (summary.started, summary.execution), reverse=newest_first)
         else:
-            found.sort(key=lambda summary: (summary.wakes or 0.0, summary.execution))
-        return found[: query.limit]
+            summaries.sort(key=lambda summary: (summary.wakes or 0.0, summary.execution))
+        return summaries[: query.limit]
 
 
 def waits_for(entry: GateEntry, query: InboxQuery) -> bool:
-    asked = query.asked
     return (
-        (asked is None or bool({*asked} & {*entry.asked}))
+        (query.asked is None or bool({*query.asked} & {*entry.asked}))
         and (query.without is None or query.without not in entry.asked)
         and query.workflow in (None, entry.workflow)
         and (query.after is None or (entry.opened, entry.execution, entry.gate) > query.after)
@@ -106,16 +108,20 @@ def waits_for(entry: GateEntry, query: InboxQuery) -> bool:
 def spenders_among(summaries: Iterable[Summary], query: SpendingQuery) -> list[Spenders]:
     """Add up usage in the same way as the SQL stores."""
     groups: defaultdict[tuple[int, str, str | None, ExecutionId | None], list[Summary]] = defaultdict(list)
-    for one in summaries:
-        late = query.since is not None and one.updated < query.since
-        early = query.until is not None and one.updated >= query.until
-        if one.workflow == query.workflow and one.revision and not (one.status in ENDED and (late or early)):
-            kin = (one.revision, one.owner, one.session, one.parent)
-            groups[kin if query.apart else (0, "", None, None)].append(one)
-    found: list[Spenders] = []
+    for summary in summaries:
+        late = query.since is not None and summary.updated < query.since
+        early = query.until is not None and summary.updated >= query.until
+        if (
+            summary.workflow == query.workflow
+            and summary.revision
+            and not (summary.status in ENDED and (late or early))
+        ):
+            group = (summary.revision, summary.owner, summary.session, summary.parent)
+            groups[group if query.apart else (0, "", None, None)].append(summary)
+    spenders: list[Spenders] = []
     for (revision, owner, session, parent), some in groups.items():
         amounts = [amount_of(one.spent, query.measure) for one in some]
-        found.append(
+        spenders.append(
             Spenders(
                 executions=len(some),
                 near=sum(query.near <= amount < query.most for amount in amounts),
@@ -128,17 +134,17 @@ def spenders_among(summaries: Iterable[Summary], query: SpendingQuery) -> list[S
                 parent=parent,
             )
         )
-    return found
+    return spenders
 
 
 def last_turns(summaries: Iterable[Summary]) -> dict[str, Summary]:
     """Return the last turn of each session, without child executions."""
     last: dict[str, Summary] = {}
-    for one in summaries:
-        if one.session is not None and one.parent is None:
-            before = last.get(one.session)
-            if before is None or (one.started, one.execution) > (before.started, before.execution):
-                last[one.session] = one
+    for summary in summaries:
+        if summary.session is not None and summary.parent is None:
+            before = last.get(summary.session)
+            if before is None or (summary.started, summary.execution) > (before.started, before.execution):
+                last[summary.session] = summary
     return last
 
 
@@ -152,6 +158,7 @@ def fits(summary: Summary, query: ExecutionQuery) -> bool:
         and (query.due is None or (summary.wakes is not None and summary.wakes <= query.due))
         and (query.awaits is None or query.awaits in summary.awaits)
         and (query.trials or not summary.execution.startswith(TRIAL))
+        and summary.execution.startswith(query.prefix)
         and (query.since is None or summary.updated >= query.since)
         and (query.before is None or _is_behind(summary, query.before, oldest_first=query.oldest_first))
     )
@@ -178,6 +185,8 @@ class MemoryJournal:
         summary: Summary | None = None,
         effects: Sequence[EffectRecord] = (),
     ) -> None:
+        if summary is not None:
+            check_summary(summary)
         known = self._rows.get(execution)
         if known is None:
             known = []
@@ -235,19 +244,19 @@ class MemoryWorkflows:
         return saved
 
     async def find(self, reference: str) -> SavedWorkflow | None:
-        name, _, wanted = reference.partition("@")
+        name, _, version = reference.partition("@")
         revisions = self._revisions.get(WorkflowId(name), [])
-        if (revision := revision_named(wanted)) is not None:
+        if (revision := revision_named(version)) is not None:
             return next((saved for saved in revisions if saved.revision == revision), None)
         if name in self._deleted:
             return None
-        return next((saved for saved in reversed(revisions) if wanted in ("", saved.draft.version)), None)
+        return next((saved for saved in reversed(revisions) if version in ("", saved.draft.version)), None)
 
     async def list(self, workflow: WorkflowId | None = None) -> list[WorkflowEntry]:
         if workflow is not None:
             return [entry_of(saved) for saved in reversed(self._revisions.get(workflow, []))]
-        kept = sorted(name for name, revisions in self._revisions.items() if revisions and name not in self._deleted)
-        return [entry_of(self._revisions[name][-1]) for name in kept]
+        names = sorted(name for name, revisions in self._revisions.items() if revisions and name not in self._deleted)
+        return [entry_of(self._revisions[name][-1]) for name in names]
 
     async def delete(self, workflow: WorkflowId, *, after: int | None = None) -> bool:
         now = 0 if workflow in self._deleted else len(self._revisions.get(workflow, ()))
@@ -324,15 +333,15 @@ class MemoryEffects:
         attempts = self._values.get(execution)
         if attempts is None:
             attempts = self._values[execution] = {}
-        known = attempts.get(attempt)
-        if known is None:
+        effects = attempts.get(attempt)
+        if effects is None:
             attempts[attempt] = {number: answer}
         else:
-            known.setdefault(number, answer)
+            effects.setdefault(number, answer)
 
     async def recorded(self, execution: ExecutionId, attempt: str) -> dict[int, Json]:
-        known = self._values.get(execution, {}).get(attempt, {})
-        return {number: decode_json(answer) for number, answer in known.items()}
+        effects = self._values.get(execution, {}).get(attempt, {})
+        return {number: decode_json(answer) for number, answer in effects.items()}
 
     async def attempts(self, execution: ExecutionId) -> list[str]:
         return sorted(self._values.get(execution, ()))
@@ -365,8 +374,8 @@ class MemoryConfigStore:
         return self._entries.pop((kind, key), None) is not None
 
     def _expect(self, kind: str, key: str, after: int | None) -> None:
-        known = self._entries.get((kind, key))
-        if after is not None and after != (0 if known is None else known.version):
+        entry = self._entries.get((kind, key))
+        if after is not None and after != (0 if entry is None else entry.version):
             raise EntryMoved(f"{kind} {key!r} was changed meanwhile", hint="Read it again.")
 
 
@@ -474,8 +483,8 @@ class MemoryStore:
         self.removal = MemoryRemoval(self.journal, self.effects, summaries, self.blobs)
         self._leader = MemoryLeader()
 
-    def follow(self, execution: ExecutionId, told: Listener) -> Callable[[], None]:
-        return self.journal.followers.add(execution, told)
+    def follow(self, execution: ExecutionId, listener: Listener) -> Callable[[], None]:
+        return self.journal.followers.add(execution, listener)
 
     async def lead(self, holder: str, *, wait: bool = False) -> Leadership:
         return await self._leader.lead(holder, wait=wait)

@@ -31,10 +31,10 @@ class PostgresStore:
         self._read_only = read_only
         self._connections = connections
         self._warnings = warnings
-        kept = RecentBlobs()
+        blobs = RecentBlobs()
         self._changes = RowNotifications(connections)
         self._claims = PostgresClaims(connections)
-        self._appender = Appender(connections, kept, self._changes.wrote, self._claims)
+        self._appender = Appender(connections, blobs, self._changes.wrote, self._claims)
         database = PostgresDatabase(connections, self._claims.token)
         self.journal = PostgresJournal(connections, database, self._appender, Codec[Event](Event, UPCASTERS))
         self.executions = SqlExecutions(database)
@@ -44,7 +44,7 @@ class PostgresStore:
         self.sessions = SqlSessions(database)
         self.entries = SqlConfigStore(database)
         self.usage = SqlUsage(database)
-        self.blobs = PostgresBlobs(connections, database, kept)
+        self.blobs = PostgresBlobs(connections, database, blobs)
         self.effects = PostgresEffects(connections, database, self.blobs, self._claims)
         self.removal = PostgresRemoval(connections, self._appender)
         self.copying = copying
@@ -53,8 +53,8 @@ class PostgresStore:
     async def lead(self, holder: str, *, wait: bool = False) -> Leadership:
         return await self._leader.lead(holder, wait=wait)
 
-    def follow(self, execution: ExecutionId, told: Listener) -> Callable[[], None]:
-        return self._changes.follow(execution, told)
+    def follow(self, execution: ExecutionId, listener: Listener) -> Callable[[], None]:
+        return self._changes.follow(execution, listener)
 
     @property
     def claims(self) -> Claims | None:
@@ -70,8 +70,8 @@ class PostgresStore:
 
     async def is_writable(self) -> bool:
         async def work(connection: Connection) -> bool:
-            found = await (await connection.execute(READ_ONLY)).fetchone()
-            return found != (True,)
+            row = await (await connection.execute(READ_ONLY)).fetchone()
+            return row != (True,)
 
         return await self._connections.read(work)
 

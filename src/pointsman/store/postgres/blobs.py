@@ -55,18 +55,18 @@ class RecentBlobs:
     def missing(self, contents: Mapping[bytes, bytes]) -> list[tuple[bytes, int, bytes]]:
         """Return hash, form and data of the contents to send, in the order of their hashes."""
         now = time.monotonic()
-        wanted = sorted(digest for digest in contents if self._until.get(digest, 0.0) < now)
-        found = ((digest, squeezed(contents[digest])) for digest in wanted)
-        return [(digest, int(form), data) for digest, (form, data) in found]
+        digests = sorted(digest for digest in contents if self._until.get(digest, 0.0) < now)
+        packed = ((digest, squeezed(contents[digest])) for digest in digests)
+        return [(digest, int(form), data) for digest, (form, data) in packed]
 
 
 class PostgresBlobs:
     """Each content is stored once, whatever its sender."""
 
-    def __init__(self, connections: Connections, database: Database, kept: RecentBlobs) -> None:
+    def __init__(self, connections: Connections, database: Database, recent: RecentBlobs) -> None:
         self._connections = connections
         self._database = database
-        self._kept = kept
+        self._kept = recent
 
     async def put(self, content: bytes) -> str:
         digest = content_hash(content)
@@ -133,12 +133,12 @@ class PostgresEffects:
 
     async def record(self, execution: ExecutionId, attempt: str, number: int, value: Json) -> None:
         self._connections.check_open()
-        if not self._claims.token(execution):
+        if not self._claims.effect_token(execution):
             self._connections.fence.check()
         packed = packed_value(value)
         if packed.blobs:
             await self._blobs.keep(packed.blobs, user=execution)
-        await self._lane.put(Effect(execution, attempt, number, packed, self._claims.token(execution)))
+        await self._lane.put(Effect(execution, attempt, number, packed, self._claims.effect_token(execution)))
 
     async def recorded(self, execution: ExecutionId, attempt: str) -> dict[int, Json]:
         return await self._recorded.recorded(execution, attempt)
@@ -151,33 +151,35 @@ class PostgresEffects:
         await self._sender.close()
 
     async def _carry(self, group: Sequence[Effect]) -> None:
-        epoch = None if all(one.token for one in group) else self._connections.fence.epoch
+        epoch = None if all(effect.token for effect in group) else self._connections.fence.epoch
         rows = [
-            (one.execution, one.attempt, one.number, int(one.packed.form), one.packed.data, one.token) for one in group
+            (effect.execution, effect.attempt, effect.number, int(effect.packed.form), effect.packed.data, effect.token)
+            for effect in group
         ]
         values: list[object] = [[*column] for column in zip(*rows, strict=True)]
-        sent = await self._sender.send(record(fenced=epoch is not None), values if epoch is None else [epoch, *values])
-        ((may_write, lost),) = sent.rows
+        reply = await self._sender.send(record(fenced=epoch is not None), values if epoch is None else [epoch, *values])
+        ((may_write, refused),) = reply.rows
         if not may_write:
             raise self._connections.fence.broken()
-        for one in group:
-            if one.execution in lost:
-                one.refuse(moved(one.execution, 0, None))
+        for request in group:
+            if request.execution in refused:
+                request.refuse(moved(request.execution, 0, None))
             else:
-                one.done()
+                request.done()
 
 
 @cache
 def record(*, fenced: bool) -> LiteralString:
     """Return the statement that records effects unless recorded before. It returns whether this process may write, and
     the executions that another runtime owns now."""
-    given: LiteralString = (
+    rows: LiteralString = (
         "given AS MATERIALIZED (SELECT g.* FROM unnest(%b::text[], %b::text[], %b::int4[], %b::int2[], %b::bytea[],"
         " %b::int8[]) AS g (execution, attempt, number, form, data, token)"
     )
     rest: LiteralString = (
         "proven AS MATERIALIZED (SELECT e.id FROM executions AS e"
-        " JOIN (SELECT DISTINCT execution, token FROM given) AS g ON e.id = g.execution AND e.token = g.token"
+        " JOIN (SELECT DISTINCT execution, token FROM given) AS g ON e.id = g.execution AND (e.token = g.token"
+        " OR g.token < 0 AND EXISTS (SELECT FROM placed_steps AS p WHERE p.execution = e.id AND p.owner = -g.token))"
         " FOR SHARE OF e),"
         " lost AS MATERIALIZED (SELECT DISTINCT g.execution FROM given AS g"
         " JOIN executions AS e ON e.id = g.execution WHERE g.execution NOT IN (SELECT id FROM proven)),"
@@ -186,7 +188,7 @@ def record(*, fenced: bool) -> LiteralString:
         " WHERE NOT EXISTS (SELECT FROM lost WHERE lost.execution = g.execution) ON CONFLICT DO NOTHING)"
     )
     if not fenced:
-        return f"WITH {given}), {rest} SELECT 1, ARRAY(SELECT execution FROM lost)"
+        return f"WITH {rows}), {rest} SELECT 1, ARRAY(SELECT execution FROM lost)"
     return (
-        f"WITH {FENCE}, {given}, fence), {rest} SELECT (SELECT count(*) FROM fence), ARRAY(SELECT execution FROM lost)"
+        f"WITH {FENCE}, {rows}, fence), {rest} SELECT (SELECT count(*) FROM fence), ARRAY(SELECT execution FROM lost)"
     )

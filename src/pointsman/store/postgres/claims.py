@@ -14,32 +14,63 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Final, LiteralString
 
+import msgspec
 import psycopg
+from msgspec.structs import replace
 from psycopg import sql
 from psycopg.rows import TupleRow
 
-from pointsman.store.coordination import Mail, MailOutcome, ReleasedClaim
+from pointsman.store.coordination import (
+    ClaimCounts,
+    Mail,
+    MailOutcome,
+    OwnPlacedStep,
+    PlacedStep,
+    QueueEntry,
+    ReleasedClaim,
+    RuntimeEntry,
+    RuntimeFacts,
+)
 from pointsman.store.postgres.connections import STATEMENT_S_MAX, Connections, limited
 from pointsman.store.postgres.write_batcher import StatementSender
 from pointsman.store.sql.executions import names_text
 from pointsman.values import ExecutionId
+from pointsman.version import VERSION
 
 CHANNEL: Final[LiteralString] = "'pointsman_mail_' || md5(current_schema()) || '_' || "
-ALIVE: Final[LiteralString] = (
-    "SELECT FROM runtimes AS r WHERE r.no = e.owner AND (r.beat > clock_timestamp() - interval '12 s'"
+BEATS: Final[LiteralString] = (
+    "(r.beat > clock_timestamp() - interval '12 s'"
     " OR (r.beat > '-infinity' AND pg_postmaster_start_time() > clock_timestamp() - interval '15 s'))"
 )
 """A runtime renews its row every `CLAIM_BEAT_S`. While the server was down none could; each gets 15 s."""
-REGISTER: Final = "INSERT INTO runtimes (name, beat) VALUES (%b::text, clock_timestamp()) RETURNING no"
+ALIVE: Final[LiteralString] = f"SELECT FROM runtimes AS r WHERE r.no = e.owner AND {BEATS}"
+REGISTER: Final = """
+    INSERT INTO runtimes (name, beat, queues, facts)
+    VALUES (%b::text, clock_timestamp(), %b::text[], %b::text) RETURNING no
+"""
 RENEW: Final = """
-    INSERT INTO runtimes (no, name, beat) OVERRIDING SYSTEM VALUE VALUES (%b::int8, %b::text, clock_timestamp())
-    ON CONFLICT (no) DO UPDATE SET beat = excluded.beat RETURNING no
+    INSERT INTO runtimes (no, name, beat, queues, facts) OVERRIDING SYSTEM VALUE
+    VALUES (%b::int8, %b::text, clock_timestamp(), %b::text[], %b::text)
+    ON CONFLICT (no) DO UPDATE SET beat = excluded.beat, queues = excluded.queues, facts = excluded.facts RETURNING no
 """
 """A runtime that was stopped for days finds its row deleted."""
 RETIRE: Final = "UPDATE runtimes SET beat = '-infinity' WHERE no = %b::int8 RETURNING no"
+RUNTIMES: Final = f"""
+    SELECT r.name, r.facts, extract(epoch FROM r.started)::float8,
+        extract(epoch FROM clock_timestamp() - r.beat)::float8,
+        (SELECT count(*) FROM executions AS e WHERE e.owner = r.no),
+        (SELECT count(*) FROM placed_steps AS p WHERE p.owner = r.no)
+    FROM runtimes AS r WHERE {BEATS} ORDER BY r.no
+"""
+OWNED: Final = f"""
+    SELECT e.id, r.name FROM executions AS e JOIN runtimes AS r ON r.no = e.owner
+    WHERE e.owner IS NOT NULL AND {BEATS} ORDER BY e.no DESC LIMIT %b::int8
+"""
 CLAIM: Final = f"""
     UPDATE executions AS e SET owner = %b::int8, token = token + 1
-    WHERE id = %b::text AND (owner IS NULL OR owner = %b::int8 OR NOT EXISTS ({ALIVE})) RETURNING token
+    FROM (SELECT no, owner FROM executions WHERE id = %b::text) AS former
+    WHERE e.no = former.no AND (e.owner IS NULL OR e.owner = %b::int8 OR NOT EXISTS ({ALIVE}))
+    RETURNING token, former.owner
 """
 RELEASE: Final = """
     WITH released AS (
@@ -63,6 +94,7 @@ ORPHANS: Final = f"""
         WHERE m.seq IS NULL AND e.owner IS NULL
     ) AS orphan ORDER BY no LIMIT 200
 """
+SHARES: Final = "SELECT execution, owner || '/' || workflow FROM summaries WHERE execution = ANY (%b::text[])"
 POST: Final = f"""
     WITH posted AS (
         INSERT INTO mailbox (execution, key, report, sender) VALUES (%b::text, %b::text, %b::bytea, %b::int8)
@@ -101,100 +133,137 @@ class PostgresClaims:
         """The beat has a connection of its own: long reads must not delay it."""
         self._registering = asyncio.Lock()
         self._name = ""
+        self._facts = RuntimeFacts(version=VERSION)
+        self.steps = PostgresStepQueues(self)
         self.me: int | None = None
         """The number of this runtime; None: it has no row yet."""
         self.tokens: dict[ExecutionId, int] = {}
         """Held by this process."""
+        self.counts = ClaimCounts()
+
+    @property
+    def held(self) -> int:
+        return len(self.tokens)
 
     def token(self, execution: ExecutionId) -> int:
         """Return the token that rows of an execution prove; 0: this process has no claim."""
         return self.tokens.get(execution, 0)
 
+    def effect_token(self, execution: ExecutionId) -> int:
+        """Return the token that effects prove: below 0 for a runtime that performs a step for the owner."""
+        held = self.tokens.get(execution, 0)
+        return -self.me if not held and self.me is not None and self.steps.performs(execution) else held
+
     async def register(self, name: str) -> None:
         async with self._registering:
             if self.me is None:
                 self._name = name
-                ((self.me,),) = await self._ask(REGISTER, name)
+                ((self.me,),) = await self.ask(REGISTER, name, *self._stated)
+
+    async def announce(self, facts: RuntimeFacts) -> None:
+        self._facts = replace(facts, version=VERSION)
+        if self.me is not None:
+            await self.renew()
+
+    @property
+    def _stated(self) -> tuple[list[str], str]:
+        return [*self._facts.queues], msgspec.json.encode(self._facts).decode()
+
+    async def runtimes(self) -> list[RuntimeEntry]:
+        return [
+            RuntimeEntry(name, msgspec.json.decode(facts, type=RuntimeFacts), *more)
+            for name, facts, *more in await self.ask(RUNTIMES)
+        ]
+
+    async def owned(self, limit: int) -> list[tuple[ExecutionId, str]]:
+        return [(execution, name) for execution, name in await self.ask(OWNED, limit)]
 
     def begin(self, execution: ExecutionId) -> int:
         return self.tokens.setdefault(execution, 1)
 
     async def claim(self, execution: ExecutionId) -> int | None:
-        found = await self._ask(CLAIM, self.me, execution, self.me)
-        if not found:
+        rows = await self.ask(CLAIM, self.me, execution, self.me)
+        if not rows:
+            self.counts.refused += 1
             return None
-        ((token,),) = found
+        ((token, former),) = rows
+        self.counts.claimed += 1
+        self.counts.taken_over += former not in (None, self.me)
         self.tokens[execution] = token
         return token
 
     def drop(self, execution: ExecutionId) -> None:
-        self.tokens.pop(execution, None)
+        self.counts.lost += self.tokens.pop(execution, None) is not None
 
     async def release(self, claims: Sequence[ReleasedClaim]) -> None:
-        given = [(one.execution, one.token) for one in claims]
-        entries = [(one.execution, one.entry) for one in claims if one.entry is not None]
+        tokens = [(claim.execution, claim.token) for claim in claims]
+        entries = [(claim.execution, claim.entry) for claim in claims if claim.entry is not None]
         names, wakes = [name for name, _ in entries], [entry.wakes for _, entry in entries]
         awaits = [names_text(entry.awaits) for _, entry in entries]
-        await self._ask(RELEASE, *columns(given), self.me, names, wakes, awaits)
-        for execution, token in given:
+        await self.ask(RELEASE, *columns(tokens), self.me, names, wakes, awaits)
+        for execution, token in tokens:
             if self.tokens.get(execution) == token:
                 del self.tokens[execution]
 
     async def renew(self) -> None:
-        await self._ask(RENEW, self.me, self._name)
+        await self.ask(RENEW, self.me, self._name, *self._stated)
 
     async def retire(self, runtime: int | None = None) -> None:
-        ended = self.me if runtime is None else runtime
-        if ended is not None:
-            await self._ask(RETIRE, ended)
+        released = self.me if runtime is None else runtime
+        if released is not None:
+            await self.ask(RETIRE, released)
 
     async def owner(self, execution: ExecutionId) -> tuple[int, str] | None:
-        found = await self._ask(OWNER, execution)
-        return (found[0][0], found[0][1]) if found else None
+        rows = await self.ask(OWNER, execution)
+        return (rows[0][0], rows[0][1]) if rows else None
 
     async def lost(self) -> list[ExecutionId]:
         claims = [*self.tokens.items()]
-        return [execution for (execution,) in await self._ask(LOST, *columns(claims), self.me)]
+        return [execution for (execution,) in await self.ask(LOST, *columns(claims), self.me)]
 
     async def orphans(self) -> list[ExecutionId]:
-        return [execution for (execution,) in await self._ask(ORPHANS)]
+        return [execution for (execution,) in await self.ask(ORPHANS)]
+
+    async def shares(self, executions: Sequence[ExecutionId]) -> dict[ExecutionId, str]:
+        return dict(await self.ask(SHARES, [*executions]))
 
     async def post(self, execution: ExecutionId, key: str, report: bytes) -> int:
-        ((no,),) = await self._ask(POST, execution, key, report, self.me, execution)
+        ((no,),) = await self.ask(POST, execution, key, report, self.me, execution)
         return no
 
     async def mail(self) -> list[Mail]:
-        return [Mail(*one) for one in await self._ask(MAIL, self.me)]
+        return [Mail(*row) for row in await self.ask(MAIL, self.me)]
 
     async def answer(self, mail: int, outcome: MailOutcome) -> None:
-        await self._ask(ANSWER, outcome.seq, outcome.refusal, mail)
+        await self.ask(ANSWER, outcome.seq, outcome.refusal, mail)
 
     async def outcomes(self, mail: Sequence[int]) -> dict[int, MailOutcome | None]:
-        found = await self._ask(OUTCOMES, [*mail])
-        return {no: None if seq is None else MailOutcome(seq, refusal) for no, seq, refusal in found}
+        rows = await self.ask(OUTCOMES, [*mail])
+        return {no: None if seq is None else MailOutcome(seq, refusal) for no, seq, refusal in rows}
 
     async def forget(self) -> None:
-        await self._ask(FORGET)
+        await self.ask(FORGET)
 
-    async def listen(self, heard: Callable[[], None]) -> None:
+    async def listen(self, notify: Callable[[], None]) -> None:
         """Call `heard` for each notification, until cancelled; reconnect after a broken connection."""
         while True:
             try:
                 async with await self._connections.open() as connection:
                     with limited(connection, STATEMENT_S_MAX):
-                        found = await connection.execute(f"SELECT {CHANNEL} %s::int8", (self.me,))
-                        ((channel,),) = await found.fetchall()
+                        result = await connection.execute(f"SELECT {CHANNEL} %s::int8", (self.me,))
+                        ((channel,),) = await result.fetchall()
                         await connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(channel)))
-                    heard()
+                    notify()
                     async for _ in connection.notifies():
-                        heard()
+                        notify()
             except psycopg.Error:
                 await asyncio.sleep(AGAIN_S)
 
     async def close(self) -> None:
         await self._sender.close()
 
-    async def _ask(self, statement: LiteralString, *values: object) -> Sequence[TupleRow]:
+    async def ask(self, statement: LiteralString, *values: object) -> Sequence[TupleRow]:
+        """Send a statement of claims; return its rows."""
         self._connections.check_open()
         async with self._turn:
             return (await self._sender.send(statement, values)).rows
@@ -202,3 +271,97 @@ class PostgresClaims:
 
 def columns(claims: Sequence[tuple[ExecutionId, int]]) -> tuple[list[ExecutionId], list[int]]:
     return [execution for execution, _ in claims], [token for _, token in claims]
+
+
+PLACE: Final = f"""
+    WITH placed AS (
+        INSERT INTO placed_steps AS p (execution, step, attempt, queue, share)
+        SELECT g.execution, g.step, g.attempt, g.queue, coalesce(s.owner || '/' || s.workflow, '')
+        FROM (VALUES (%b::text, %b::text, %b::int4, %b::text)) AS g (execution, step, attempt, queue)
+        LEFT JOIN summaries AS s ON s.execution = g.execution
+        ON CONFLICT (execution, step) DO UPDATE SET attempt = excluded.attempt, queue = excluded.queue,
+            version = p.version + 1, owner = CASE WHEN p.attempt = excluded.attempt THEN p.owner END
+        RETURNING p.no
+    ), told AS (
+        SELECT pg_notify({CHANNEL} r.no, '')::text AS notified FROM runtimes AS r
+        WHERE %b::text = ANY (r.queues) AND {BEATS}
+    )
+    SELECT (SELECT count(notified) FROM told) FROM placed
+"""
+WITHDRAW: Final = "DELETE FROM placed_steps WHERE execution = %b::text AND step = %b::text RETURNING no"
+UNSERVED: Final = f"""
+    SELECT p.execution, p.step, p.attempt, p.queue FROM placed_steps AS p JOIN executions AS e ON e.id = p.execution
+    WHERE e.owner = %b::int8 AND NOT EXISTS (SELECT FROM runtimes AS r WHERE p.queue = ANY (r.queues) AND {BEATS})
+"""
+TAKE: Final = f"""
+    WITH running AS (
+        SELECT e.share, count(*) AS steps FROM placed_steps AS e WHERE e.owner IS NOT NULL AND EXISTS ({ALIVE})
+        GROUP BY e.share
+    ), free AS (
+        SELECT e.no, coalesce(n.steps, 0) + row_number() OVER (PARTITION BY e.share ORDER BY e.no) AS turn
+        FROM placed_steps AS e LEFT JOIN running AS n USING (share)
+        WHERE e.queue = ANY (%b::text[]) AND (e.owner IS NULL OR NOT EXISTS ({ALIVE}))
+            AND (e.no, e.version) NOT IN (SELECT g.no, g.version FROM unnest(%b::int8[], %b::int4[]) AS g (no, version))
+    ), chosen AS (SELECT no FROM free ORDER BY turn, no LIMIT %b::int8)
+    UPDATE placed_steps AS e SET owner = %b::int8 FROM chosen
+    WHERE e.no = chosen.no AND (e.owner IS NULL OR NOT EXISTS ({ALIVE}))
+    RETURNING e.no, e.execution, e.step, e.attempt, e.version
+"""
+"""Of two workers that choose the same step, the second one finds it owned and takes fewer."""
+HELD: Final = """
+    SELECT p.no, s.status NOT IN ('completed', 'failed', 'cancelled')
+    FROM placed_steps AS p JOIN summaries AS s ON s.execution = p.execution WHERE p.owner = %b::int8
+"""
+GIVE_BACK: Final = "UPDATE placed_steps SET owner = NULL WHERE no = %b::int8 AND owner = %b::int8 RETURNING no"
+FINISH: Final = """
+    DELETE FROM placed_steps WHERE no = %b::int8 AND attempt = %b::int4 AND owner = %b::int8 RETURNING no
+"""
+QUEUES: Final = f"""
+    SELECT e.queue, count(*) FILTER (WHERE NOT live), count(*) FILTER (WHERE live),
+        coalesce(extract(epoch FROM clock_timestamp() - min(placed) FILTER (WHERE NOT live)), 0)::float8
+    FROM (SELECT e.queue, e.placed, e.owner IS NOT NULL AND EXISTS ({ALIVE}) AS live FROM placed_steps AS e) AS e
+    GROUP BY e.queue ORDER BY e.queue
+"""
+
+
+class PostgresStepQueues:
+    """The queues of one opened store; implements `StepQueues`."""
+
+    def __init__(self, claims: PostgresClaims) -> None:
+        self._claims = claims
+        self._taken: dict[int, ExecutionId] = {}
+
+    def performs(self, execution: ExecutionId) -> bool:
+        """Return whether this runtime performs a step of an execution."""
+        return bool(self._taken) and execution in self._taken.values()
+
+    async def place(self, execution: ExecutionId, step: str, attempt: int, queue: str) -> bool:
+        ((served,),) = await self._claims.ask(PLACE, execution, step, attempt, queue, queue)
+        return served > 0
+
+    async def withdraw(self, execution: ExecutionId, step: str) -> None:
+        await self._claims.ask(WITHDRAW, execution, step)
+
+    async def unserved(self) -> list[OwnPlacedStep]:
+        return [OwnPlacedStep(*one) for one in await self._claims.ask(UNSERVED, self._claims.me)]
+
+    async def take(self, queues: Sequence[str], *, most: int, but: Sequence[tuple[int, int]]) -> list[PlacedStep]:
+        numbers, versions = [no for no, _ in but], [version for _, version in but]
+        rows = await self._claims.ask(TAKE, [*queues], numbers, versions, most, self._claims.me)
+        taken = [PlacedStep(*row) for row in rows]
+        self._taken.update((one.no, one.execution) for one in taken)
+        return taken
+
+    async def held(self) -> dict[int, bool]:
+        return {row[0]: row[1] for row in await self._claims.ask(HELD, self._claims.me)}
+
+    async def give_back(self, no: int) -> None:
+        await self._claims.ask(GIVE_BACK, no, self._claims.me)
+        self._taken.pop(no, None)
+
+    async def finish(self, step: PlacedStep) -> None:
+        await self._claims.ask(FINISH, step.no, step.attempt, self._claims.me)
+        self._taken.pop(step.no, None)
+
+    async def queues(self) -> list[QueueEntry]:
+        return [QueueEntry(*one) for one in await self._claims.ask(QUEUES)]

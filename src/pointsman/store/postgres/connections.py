@@ -33,13 +33,13 @@ from pointsman.store.coordination import superseded
 from pointsman.store.errors import (
     LeaderSuperseded,
     StoreClosed,
-    StoreCrowded,
     StoreDamaged,
     StoreFailed,
     StoreForbidden,
     StoreFull,
     StoreLocked,
     StoreMissing,
+    StoreOverloaded,
     StoreReadOnly,
     StoreUnknown,
     StoreUnreachable,
@@ -76,26 +76,26 @@ class Address:
 
     def within(self, schema: str) -> str:
         """Return the parameters of a connection that sees only this schema."""
-        given = conninfo_to_dict(self.conninfo).get("options") or ""
+        options = conninfo_to_dict(self.conninfo).get("options") or ""
         path = '"' + schema.replace('"', '""') + '"'
         escaped = re.sub(r"([\\\s])", r"\\\1", path)
-        return make_conninfo(self.conninfo, options=f"{given} -c search_path={escaped}".strip())
+        return make_conninfo(self.conninfo, options=f"{options} -c search_path={escaped}".strip())
 
 
 def address_of(url: str) -> Address:
     """Parse an address. Raises `StoreUnknown`, without the password, for an invalid one."""
-    shown = masked_address(url).partition("?")[0]
+    address = masked_address(url).partition("?")[0]
     try:
         parts = urlsplit(url)
         pairs = parse_qsl(parts.query, keep_blank_values=True)
         query = urlencode([pair for pair in pairs if pair[0] not in OURS], quote_via=quote)
         # A value that is not a number is rejected here, not at the first connection.
         _ = parts.port
-        given = conninfo_to_dict(urlunsplit(("postgresql", parts.netloc, parts.path, query, "")))
+        options = conninfo_to_dict(urlunsplit(("postgresql", parts.netloc, parts.path, query, "")))
     except (ValueError, psycopg.Error):
         # The parser's message may quote its input, including the password.
         raise StoreUnknown(
-            f"{shown!r} is not the address of a PostgreSQL store",
+            f"{address!r} is not the address of a PostgreSQL store",
             hint="Write postgresql://user:password@host/database; signs such as @ and / in a password as %40 and %2F.",
         ) from None
     own = dict(pairs)
@@ -107,8 +107,8 @@ def address_of(url: str) -> Address:
     if PATIENCE.fullmatch(patience) is None:
         raise StoreUnknown(f"{patience!r} is not a number of seconds", hint="For half a minute write …?patience=30.")
     # An empty value has its own meaning: `host=` differs from no host.
-    conninfo = make_conninfo("", **{**DEFAULTS, **{key: value for key, value in given.items() if value}})
-    return Address(conninfo, schema, shown, float(patience))
+    conninfo = make_conninfo("", **{**DEFAULTS, **{key: value for key, value in options.items() if value}})
+    return Address(conninfo, schema, address, float(patience))
 
 
 T = TypeVar("T")
@@ -139,7 +139,7 @@ class Fence:
     def __init__(self) -> None:
         self.epoch: int | None = None
         self._superseded = False
-        self.told: Callable[[], None] = lambda: None
+        self.on_loss: Callable[[], None] = lambda: None
         """Called when another process has become the leader."""
 
     def check(self) -> None:
@@ -154,7 +154,7 @@ class Fence:
         """Record that another process raised the epoch: nothing is written through this opened store any more."""
         if not self._superseded:
             self._superseded = True
-            self.told()
+            self.on_loss()
         return superseded(self.epoch or 0)
 
 
@@ -203,8 +203,8 @@ def _shut_down(connection: Connection) -> None:
 class Connections:
     """Opens, lends and closes connections. Belongs to one event loop."""
 
-    def __init__(self, conninfo: str, shown: str, *, patience_s: float) -> None:
-        self.shown = shown
+    def __init__(self, conninfo: str, address: str, *, patience_s: float) -> None:
+        self.shown = address
         self.fence = Fence()
         self.patience_s = patience_s
         # All sessions of this opened store share a name, by which a process that must end them all finds them.
@@ -321,8 +321,8 @@ def state_of(why: psycopg.Error) -> str:
     """Return the SQLSTATE; empty for an error of the driver itself, such as a broken connection."""
     if why.sqlstate is not None or not isinstance(why, psycopg.OperationalError):
         return why.sqlstate or ""
-    said = str(why)
-    return next((state for words, state in REFUSALS if "FATAL" in said and words in said), "")
+    message = str(why)
+    return next((state for words, state in REFUSALS if "FATAL" in message and words in message), "")
 
 
 def is_lost(why: psycopg.Error) -> bool:
@@ -340,11 +340,11 @@ def is_undone(why: psycopg.Error) -> bool:
     return isinstance(why, errors.SerializationFailure | errors.DeadlockDetected)
 
 
-def fault(why: psycopg.Error | UnicodeEncodeError, shown: str) -> PointsmanError:
+def fault(why: psycopg.Error | UnicodeEncodeError, address: str) -> PointsmanError:
     """Return the store error for a driver error. `shown` is the address without a password."""
     if isinstance(why, UnicodeEncodeError):
         return UnstorableValue("a text cannot be stored: it holds half a character (a lone surrogate)")
-    message = f"{shown}: {first_line(why)}"
+    message = f"{address}: {first_line(why)}"
     state = state_of(why)
     kind, hint = next(((kind, hint) for begin, kind, hint in FAULTS if state.startswith(begin)), (StoreFailed, ""))
     if is_lost(why):
@@ -356,7 +356,7 @@ def fault(why: psycopg.Error | UnicodeEncodeError, shown: str) -> PointsmanError
 
 FAULTS: Final[tuple[tuple[str, type[PointsmanError], str], ...]] = (
     ("53100", StoreFull, "Free space on the server's disk; no restart is needed."),
-    ("53", StoreCrowded, "Raise max_connections, or let fewer processes use the server."),
+    ("53", StoreOverloaded, "Raise max_connections, or let fewer processes use the server."),
     ("25006", StoreReadOnly, "The server is a standby, or default_transaction_read_only is on: write to the primary."),
     ("42501", StoreForbidden, "Grant this user the rights that the guide to PostgreSQL lists."),
     ("3D000", StoreMissing, "Create the database and its user: createuser NAME, createdb NAME."),

@@ -155,9 +155,9 @@ class PostgresDialect:
 
     def put_summary(self, summary: Summary, seq: int | None) -> Work[None]:
         if seq is not None:
-            held = yield from first(LOCK_OWNER, summary.execution)
+            owner = yield from first(LOCK_OWNER, summary.execution)
             token = self._token(summary.execution)
-            if held is not None and (held[0] != token if token else held[1]):
+            if owner is not None and (owner[0] != token if token else owner[1]):
                 return  # The owner keeps the entry up to date.
             yield Statement(LOCK_SUMMARY, (summary.execution,))  # An appender holds this row until it commits.
             if (yield from count(LAST, summary.execution)) > seq:
@@ -171,7 +171,7 @@ class PostgresDialect:
             # The first condition finds executions by the index, the second the gates in them.
             places: list[LiteralString] = ["s.gates @> %s::jsonb" for _ in query.asked]
             narrowing.append("(" + " OR ".join(places) + ") AND e->'asked' ?| %s")
-            values += [msgspec.json.encode([{"asked": [who]}]).decode() for who in query.asked]
+            values += [msgspec.json.encode([{"asked": [approver]}]).decode() for approver in query.asked]
             values.append([*query.asked])
         if query.without is not None:
             narrowing.append("NOT e->'asked' ? %s")
@@ -189,8 +189,8 @@ class PostgresDialect:
         self, words: Sequence[str], scope: str, namespace: str, *, limit: int, within: str, at: float
     ) -> Statement:
         # Each word is quoted, so that none is an operator of the search language.
-        wanted = " | ".join(f"'{word}'" for word in shortened(words))
-        return Statement(SEARCH, (wanted, scope, namespace, len(within), within, at, wanted, limit))
+        pattern = " | ".join(f"'{word}'" for word in shortened(words))
+        return Statement(SEARCH, (pattern, scope, namespace, len(within), within, at, pattern, limit))
 
     def put_values(self, rows: Sequence[MemoryRow], then: Sequence[Statement] = ()) -> Work[None]:
         yield Batch([*(Statement(PUT_VALUE, put_value_of(row)) for row in rows), *then])
@@ -202,10 +202,10 @@ class PostgresDialect:
         """Use the extension `vector` (pgvector) if the database has it; otherwise plain SQL, about four times
         slower.
         """
-        found = yield from first(EXTENSION)
-        if found is None:
+        row = yield from first(EXTENSION)
+        if row is None:
             return "(SELECT sum(a * b) FROM unnest(v.vector, %s::real[]) AS ab (a, b))::float8", (numbers.tolist(),)
-        schema = cast("LiteralString", found[0])  # Quoted by the server.
+        schema = cast("LiteralString", row[0])  # Quoted by the server.
         compared: LiteralString = f"v.vector::{schema}.vector OPERATOR({schema}.<=>) %s::real[]::{schema}.vector"
         return f"(1 - ({compared}))::float8", (numbers.tolist(),)
 
@@ -219,11 +219,11 @@ def gates_of(summary: Summary) -> str | None:
     """Return the open gates as JSON; None: unchanged. An entry is stored as a string, which is returned exactly."""
     if summary.gates is None:
         return None
-    found = [
+    rows = [
         {"opened": entry.opened, "gate": entry.gate, "asked": entry.asked, "entry": msgspec.json.encode(entry).decode()}
         for entry in summary.gates
     ]
-    return msgspec.json.encode(found).decode()
+    return msgspec.json.encode(rows).decode()
 
 
 def put_value_of(row: MemoryRow) -> tuple[Any, ...]:
@@ -234,14 +234,14 @@ def put_value_of(row: MemoryRow) -> tuple[Any, ...]:
 
 def lexemes(text: str) -> list[str]:
     """Return the words by which a value is found, as many as there is room for."""
-    found: list[str] = []
+    names: list[str] = []
     room = WORDS_BYTES_MAX
     for word in shortened(words_of(text)):
         room -= len(word.encode())
         if room < 0:
             break
-        found.append(word)
-    return found
+        names.append(word)
+    return names
 
 
 def shortened(words: Sequence[str]) -> list[str]:

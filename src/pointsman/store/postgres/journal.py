@@ -20,7 +20,17 @@ from msgspec.structs import replace
 
 from pointsman.engine.events.steps import Event
 from pointsman.ports import Row
-from pointsman.store.codec import Codec, EncodedRow, Head, Heads, encoded_row, first_hash, moved, row_hash
+from pointsman.store.codec import (
+    Codec,
+    EncodedRow,
+    Head,
+    Heads,
+    check_summary,
+    encoded_row,
+    first_hash,
+    moved,
+    row_hash,
+)
 from pointsman.store.compression import Form, Packed, blobs_behind, pack, unpack
 from pointsman.store.coordination import DECIDED_MAIL
 from pointsman.store.postgres.blobs import KEEP_BLOBS, RecentBlobs
@@ -42,6 +52,7 @@ BY_NAME: Final[tuple[LiteralString, ...]] = (
     "DELETE FROM effects WHERE execution = %s",
     "DELETE FROM blob_uses WHERE execution = %s",
     "DELETE FROM mailbox WHERE execution = %s",
+    "DELETE FROM placed_steps WHERE execution = %s",
 )
 UNUSED: Final = """
     blobs AS b WHERE held_until < extract(epoch FROM clock_timestamp())
@@ -60,14 +71,14 @@ class PostgresRemoval:
 
     async def remove(self, execution: ExecutionId, *, at: int) -> bool:
         async def work(connection: Connection) -> bool:
-            found = await read_heads(connection, [execution])
-            head = found.get(execution, Head(0, b""))
+            heads = await read_heads(connection, [execution])
+            head = heads.get(execution, Head(0, b""))
             if head.seq != at:
                 raise moved(execution, at + 1, head.seq)
             if head.no:
                 await take_away(connection, execution, head)
-            gone = [(await connection.execute(statement, (execution,))).rowcount for statement in BY_NAME]
-            return bool(head.no) or any(gone)
+            deleted = [(await connection.execute(statement, (execution,))).rowcount for statement in BY_NAME]
+            return bool(head.no) or any(deleted)
 
         removed = await self._connections.write(work)
         self._forget(execution)
@@ -102,8 +113,8 @@ class PostgresRemoval:
 
 async def take_away(connection: Connection, execution: ExecutionId, head: Head) -> None:
     """Delete the name and the rows of an execution."""
-    taken = await connection.execute(TAKE_PLACE, (head.no, head.seq + 1, int(Form.GONE)))
-    if taken.rowcount == 0:
+    result = await connection.execute(TAKE_PLACE, (head.no, head.seq + 1, int(Form.GONE)))
+    if result.rowcount == 0:
         raise moved(execution, head.seq + 1, None)
     await connection.execute("UPDATE executions SET id = '/deleted/' || no WHERE no = %s", (head.no,))
     await connection.execute("DELETE FROM rows WHERE execution = %s AND seq <= %s", (head.no, head.seq))
@@ -111,9 +122,9 @@ async def take_away(connection: Connection, execution: ExecutionId, head: Head) 
 
 async def size_of(connection: Connection) -> int:
     """Return the bytes of the growing tables with their indexes."""
-    found = await (await connection.execute(SIZE, ([*TABLES],))).fetchone()
-    assert found is not None, "an aggregate always has a row"
-    return found[0]
+    row = await (await connection.execute(SIZE, ([*TABLES],))).fetchone()
+    assert row is not None, "an aggregate always has a row"
+    return row[0]
 
 
 PAGE_ROWS: Final = 1000
@@ -148,7 +159,9 @@ class PostgresJournal:
         summary: Summary | None = None,
         effects: Sequence[EffectRecord] = (),
     ) -> None:
-        answers = [PackedEffect(one.attempt, one.number, packed_value(one.value)) for one in effects]
+        if summary is not None:
+            check_summary(summary)
+        answers = [PackedEffect(effect.attempt, effect.number, packed_value(effect.value)) for effect in effects]
         encoded = [encoded_row(row, self._codec) for row in rows]
         await self._appender.append(self._appender.request(execution, encoded, summary, answers))
 
@@ -162,9 +175,9 @@ class PostgresJournal:
 
     async def last(self, execution: ExecutionId) -> int:
         async def query(connection: Connection) -> int:
-            found = await (await connection.execute(LAST, (execution,))).fetchone()
-            assert found is not None, "an aggregate always has a row"
-            return found[0]
+            row = await (await connection.execute(LAST, (execution,))).fetchone()
+            assert row is not None, "an aggregate always has a row"
+            return row[0]
 
         return await self._connections.read(query)
 
@@ -246,12 +259,12 @@ class AppendRequest(BatchedRequest):
 class Appender:
     """The writer of journal rows of this process."""
 
-    def __init__(self, connections: Connections, kept: RecentBlobs, wrote: Wrote, claims: PostgresClaims) -> None:
+    def __init__(self, connections: Connections, recent: RecentBlobs, wrote: Wrote, claims: PostgresClaims) -> None:
         """`wrote` is called with the executions whose rows were committed."""
         self._connections = connections
         self._fence = connections.fence
         self._sender = StatementSender(connections)
-        self._kept = kept
+        self._kept = recent
         self._wrote = wrote
         self._claims = claims
         self._heads = Heads()
@@ -269,11 +282,11 @@ class Appender:
         mail = decided.pop() if decided else None
         return AppendRequest(execution, rows, summary, effects, token=self._claims.token(execution), mail=mail)
 
-    async def append(self, asked: AppendRequest) -> None:
+    async def append(self, request: AppendRequest) -> None:
         self._connections.check_open()
-        if not asked.token:
+        if not request.token:
             self._fence.check()
-        await self._lane.put(asked)
+        await self._lane.put(request)
 
     def forget(self, execution: ExecutionId) -> None:
         """Forget the cached end of a journal, because it has changed."""
@@ -286,72 +299,74 @@ class Appender:
     async def _carry(self, requests: Sequence[AppendRequest]) -> None:
         await self._look_up(requests)
         group = RowGroup()
-        taken: list[AppendRequest] = []
-        for asked in requests:
-            execution = asked.execution
+        batch: list[AppendRequest] = []
+        for request in requests:
+            execution = request.execution
             head = group.heads.get(execution) or self._heads.get(execution) or Head(0, first_hash(execution))
-            if asked.follows(head.seq):
-                group.add(execution, asked.rows, head, asked.summary, asked.token)
-                group.add_effects(execution, asked.effects, head)
-                if asked.mail is not None:
-                    group.mail.append((asked.mail, head.no or None, asked.rows[-1].seq))
-                taken.append(asked)
+            if request.follows(head.seq):
+                group.add(execution, request.rows, head, request.summary, request.token)
+                group.add_effects(execution, request.effects, head)
+                if request.mail is not None:
+                    group.mail.append((request.mail, head.no or None, request.rows[-1].seq))
+                batch.append(request)
             else:
-                asked.refuse(moved(execution, asked.rows[0].seq, head.seq))
-        if taken:
-            await self._write(group, taken)
+                request.refuse(moved(execution, request.rows[0].seq, head.seq))
+        if batch:
+            await self._write(group, batch)
 
     async def _look_up(self, requests: Sequence[AppendRequest]) -> None:
         """Read the ends of journals that are unknown or do not precede these rows.
 
         A first row needs no lookup: if the journal is not empty, the row is not returned.
         """
-        wanted: dict[ExecutionId, None] = {}
+        executions: dict[ExecutionId, None] = {}
         ends: dict[ExecutionId, int] = {}
-        for asked in requests:
-            known = self._heads.get(asked.execution)
-            end = ends.get(asked.execution, known.seq if known else 0)
-            if asked.rows[0].seq != end + 1:
-                wanted[asked.execution] = None
-            ends[asked.execution] = asked.rows[-1].seq
-        if wanted:
-            found = await self._connections.read(lambda connection: read_heads(connection, [*wanted]))
-            for execution in wanted:
+        for request in requests:
+            cached_head = self._heads.get(request.execution)
+            end = ends.get(request.execution, cached_head.seq if cached_head else 0)
+            if request.rows[0].seq != end + 1:
+                executions[request.execution] = None
+            ends[request.execution] = request.rows[-1].seq
+        if executions:
+            heads = await self._connections.read(lambda connection: read_heads(connection, [*executions]))
+            for execution in executions:
                 self._heads.pop(execution, None)
-            for execution, head in found.items():
+            for execution, head in heads.items():
                 self._heads.keep(execution, head)
 
-    async def _write(self, group: RowGroup, taken: Sequence[AppendRequest]) -> None:
+    async def _write(self, group: RowGroup, requests: Sequence[AppendRequest]) -> None:
         # A claim proves more than the epoch of the leader: what a former leader owns stays its own.
-        epoch = None if all(asked.token for asked in taken) else self._fence.epoch
+        epoch = None if all(entry.token for entry in requests) else self._fence.epoch
         try:
-            sent = await self._sender.send(*statement_for(group, epoch, self._kept, self._claims.me))
+            reply = await self._sender.send(*statement_for(group, epoch, self._kept, self._claims.me))
         except BaseException as why:
             for execution in group.heads:
                 self.forget(execution)
             if not isinstance(why.__cause__, psycopg.errors.DivisionByZero):
                 raise
-            if len(taken) > 1:
+            if len(requests) > 1:
                 raise PartialAppend from why
             # It was alone and still not complete: another process wrote its first row.
-            raise moved(taken[0].execution, taken[0].rows[0].seq, None) from why
+            raise moved(requests[0].execution, requests[0].rows[0].seq, None) from why
         numbers = {head.no: execution for execution, head in group.heads.items()}
-        numbers.update((no, execution) for no, _, execution in sent.rows if execution is not None)
-        begun = {execution: no for no, _, execution in sent.rows if execution is not None}
-        written: set[Place] = {(numbers[no], seq) for no, seq, _ in sent.rows}
-        lost = [row.place for row in group.rows if row.place not in written]
-        if lost and sent.again:
+        numbers.update((no, execution) for no, _, execution in reply.rows if execution is not None)
+        new_numbers = {execution: no for no, _, execution in reply.rows if execution is not None}
+        written: set[Place] = {(numbers[no], seq) for no, seq, _ in reply.rows}
+        refused = [row.place for row in group.rows if row.place not in written]
+        if refused and reply.again:
             written |= await self._committed_before(group)
-        superseded = bool(lost) and epoch is not None and not await self._is_leader()
-        for asked in taken:
-            place = asked.execution, asked.rows[-1].seq
+        superseded = bool(refused) and epoch is not None and not await self._is_leader()
+        for request in requests:
+            place = request.execution, request.rows[-1].seq
             if place in written:
-                asked.done()
+                request.done()
             else:
-                asked.refuse(self._fence.broken() if superseded else moved(asked.execution, asked.rows[0].seq, None))
+                request.refuse(
+                    self._fence.broken() if superseded else moved(request.execution, request.rows[0].seq, None)
+                )
         for execution, head in group.heads.items():
             if (execution, head.seq) in written:
-                self._heads.keep(execution, replace(head, no=begun.get(execution, head.no)))
+                self._heads.keep(execution, replace(head, no=new_numbers.get(execution, head.no)))
             else:
                 self.forget(execution)
         self._kept.note(group.blobs)
@@ -385,7 +400,7 @@ async def read_hashes(connection: Connection, places: Sequence[Place]) -> dict[P
     return {(execution, seq): hashed for execution, seq, hashed in await cursor.fetchall()}
 
 
-GIVEN: Final = ", ".join([f"g.{column.name}{'::jsonb' if column.json else ''}" for column in PUT_COLUMNS])
+SUMMARY_VALUES: Final = ", ".join([f"g.{column.name}{'::jsonb' if column.json else ''}" for column in PUT_COLUMNS])
 TYPES: Final = ", ".join([f"%b::{column.type}[]" for column in PUT_COLUMNS])
 """Types of the summary columns, as lists."""
 RECORDED: Final = (
@@ -479,10 +494,10 @@ def with_gates_of(before: tuple[int | None, int, Summary] | None, summary: Summa
 
 
 def statement_for(
-    group: RowGroup, epoch: int | None, kept: RecentBlobs, me: int | None
+    group: RowGroup, epoch: int | None, recent: RecentBlobs, me: int | None
 ) -> tuple[LiteralString, list[object]]:
     """Return the statement that writes a group, and its values."""
-    blobs = kept.missing(group.blobs)
+    blobs = recent.missing(group.blobs)
     values: list[object] = [] if epoch is None else [epoch]
     # Sorted everywhere, so that two processes that write the same rows do not deadlock.
     if group.tokens:
@@ -510,7 +525,7 @@ def statement_for(
         claimed=bool(group.tokens),
         alone=len(rows) == 1,
         blobs=bool(blobs),
-        begun=bool(group.begun),
+        begins=bool(group.begun),
         uses=bool(group.uses),
         summaries=bool(group.summaries),
         effects=bool(group.effects),
@@ -531,7 +546,7 @@ def statement(
     claimed: bool,
     alone: bool,
     blobs: bool,
-    begun: bool,
+    begins: bool,
     uses: bool,
     summaries: bool,
     effects: bool,
@@ -544,23 +559,23 @@ def statement(
     passed
     as plain values: eight lists of one element take the driver longer than everything else.
     """
-    one: LiteralString = "(VALUES (%b::int8, %b::text, %b::int4, %b::float8, %b::int4, %b::int2, %b::bytea, %b::bytea))"
+    row: LiteralString = "(VALUES (%b::int8, %b::text, %b::int4, %b::float8, %b::int4, %b::int2, %b::bytea, %b::bytea))"
     many: LiteralString = (
         "unnest(%b::int8[], %b::text[], %b::int4[], %b::float8[], %b::int4[], %b::int2[], %b::bytea[], %b::bytea[])"
     )
     behind: LiteralString = ", fence" if fenced else ""
-    joined: LiteralString = " LEFT JOIN begun AS b ON b.id = g.execution" if begun else ""
-    number: LiteralString = "coalesce(g.no, b.no)" if begun else "g.no"
+    joined: LiteralString = " LEFT JOIN begun AS b ON b.id = g.execution" if begins else ""
+    number: LiteralString = "coalesce(g.no, b.no)" if begins else "g.no"
     parts: list[LiteralString] = [FENCE] if fenced else []
     owned: LiteralString = ""
     proved: LiteralString = f"{number} IS NOT NULL"
     if claimed:
         parts.append(PROVEN)
         owned = " LEFT JOIN proven AS p ON p.no = g.no"
-        proved = "coalesce(p.no, b.no) IS NOT NULL" if begun else "p.no IS NOT NULL"
+        proved = "coalesce(p.no, b.no) IS NOT NULL" if begins else "p.no IS NOT NULL"
     if blobs:
         parts.append(f"kept AS ({KEEP_BLOBS})")
-    if begun:
+    if begins:
         parts.append(
             f"begun AS (INSERT INTO executions (id, owner, token)"
             f" SELECT g.* FROM unnest(%b::text[], %b::int8[], %b::int8[]) AS g{behind}"
@@ -568,12 +583,12 @@ def statement(
         )
     parts.append(
         f"written AS (INSERT INTO rows (execution, seq, at, shape, form, data, hash)"
-        f" SELECT {number}, g.seq, g.at, g.shape, g.form, g.data, g.hash FROM {one if alone else many}"
+        f" SELECT {number}, g.seq, g.at, g.shape, g.form, g.data, g.hash FROM {row if alone else many}"
         f" AS g (no, execution, seq, at, shape, form, data, hash){joined}{owned}{behind}"
         f" WHERE {proved} ON CONFLICT DO NOTHING RETURNING execution, seq)"
     )
     parts += derived_parts(number, joined, uses=uses, summaries=summaries, effects=effects, mail=mail)
-    return f"WITH {', '.join(parts)} {select_written(begun=begun, in_runs=in_runs)}"
+    return f"WITH {', '.join(parts)} {select_written(begun=begins, in_runs=in_runs)}"
 
 
 def derived_parts(
@@ -589,7 +604,7 @@ def derived_parts(
         )
     if summaries:
         parts.append(
-            f"listed AS (INSERT INTO summaries ({PUT_NAMES}) SELECT {GIVEN}"
+            f"listed AS (INSERT INTO summaries ({PUT_NAMES}) SELECT {SUMMARY_VALUES}"
             f" FROM unnest(%b::int8[], %b::int4[], {TYPES}) AS g (no, seq, {PUT_NAMES}){joined}"
             f" JOIN written AS w ON w.execution = {number} AND w.seq = g.seq"
             f" ON CONFLICT (execution) DO UPDATE SET {REPLACED})"

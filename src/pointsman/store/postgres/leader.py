@@ -53,19 +53,19 @@ class RowNotifications:
         self._followers = Followers()
         self._own = uuid4().hex
         self._news: dict[ExecutionId, None] = {}
-        self._telling: asyncio.Task[None] | None = None
+        self._announcing: asyncio.Task[None] | None = None
         self._listening: asyncio.Task[None] | None = None
 
     def wrote(self, executions: Sequence[ExecutionId]) -> None:
         """Announce executions that got rows in this process."""
         self._followers.tell(executions)
         self._news.update(dict.fromkeys(executions))
-        if self._telling is None:
-            self._telling = asyncio.get_running_loop().create_task(self._tell())
+        if self._announcing is None:
+            self._announcing = asyncio.get_running_loop().create_task(self._announce())
 
-    def follow(self, execution: ExecutionId, told: Listener) -> Callable[[], None]:
+    def follow(self, execution: ExecutionId, listener: Listener) -> Callable[[], None]:
         self._connections.check_open()
-        leave = self._followers.add(execution, told)
+        leave = self._followers.add(execution, listener)
         if self._listening is None:
             self._listening = asyncio.get_running_loop().create_task(self._listen())
         return leave
@@ -80,7 +80,7 @@ class RowNotifications:
         return await self._connections.read(work)
 
     async def close(self) -> None:
-        tasks = [task for task in (self._telling, self._listening) if task is not None]
+        tasks = [task for task in (self._announcing, self._listening) if task is not None]
         for task in tasks:
             task.cancel()
         if tasks:
@@ -88,13 +88,13 @@ class RowNotifications:
         if self._news:
             await self._notify()
 
-    async def _tell(self) -> None:
+    async def _announce(self) -> None:
         try:
             while self._news:
                 await self._notify()
                 await asyncio.sleep(GATHER_S)
         finally:
-            self._telling = None
+            self._announcing = None
 
     async def _notify(self) -> None:
         news, self._news = " ".join(self._news), {}
@@ -124,17 +124,17 @@ class RowNotifications:
 
     async def _hear(self, connection: Connection) -> None:
         (channel,) = await one_row(connection, f"SELECT {CHANNEL}")
-        hears = True
+        connected = True
         try:
             with limited(connection, STATEMENT_S_MAX):
                 await connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(str(channel))))
         except psycopg.errors.ReadOnlySqlTransaction:
-            hears = False  # The server is a standby.
+            connected = False  # The server is a standby.
         while executions := self._followers.executions:
             with limited(connection, STATEMENT_S_MAX):
                 lasts = await (await connection.execute(LASTS, (executions,))).fetchall()
             self._followers.saw({execution: last for execution, last in lasts if last})
-            if not hears:
+            if not connected:
                 await asyncio.sleep(LOOK_S)
                 continue
             async for notice in connection.notifies(timeout=LOOK_S):
@@ -182,7 +182,7 @@ class PostgresLeader:
         session, epoch = await self._acquire(holder, wait=wait)
         keep = Leadership(holder, epoch, self.close)
         fence = self._connections.fence
-        fence.epoch, fence.told = epoch, keep.lost.set
+        fence.epoch, fence.on_loss = epoch, keep.lost.set
         self._session = session
         self._watching = asyncio.get_running_loop().create_task(self._watch(epoch))
         return keep
@@ -250,13 +250,13 @@ async def take(session: Connection, holder: str, *, wait: bool) -> int:
     lease = Lease(asyncio.get_running_loop().time)
     while not await is_locked(session):
         if not wait:
-            _, known, since = await one_row(session, FIND)
-            raise leader_exists(str(known), float(str(since)))
+            _, epoch, since = await one_row(session, FIND)
+            raise leader_exists(str(epoch), float(str(since)))
         with limited(session, STATEMENT_S_MAX):
-            found = await (await session.execute(HOLDER, (LOCK,))).fetchone()
+            row = await (await session.execute(HOLDER, (LOCK,))).fetchone()
         # Only a server that shows us the session (same role, or `pg_read_all_stats`) allows to judge whether it works.
-        if found is not None and found[1] is not None and lease.is_over(found[:2]):
-            await one_row(session, END_SESSIONS, found[0], found[2])
+        if row is not None and row[1] is not None and lease.is_over(row[:2]):
+            await one_row(session, END_SESSIONS, row[0], row[2])
         await asyncio.sleep(STANDBY_S)
     return int(str((await one_row(session, RAISE, holder))[0]))
 
@@ -267,6 +267,6 @@ async def is_locked(session: Connection) -> bool:
 
 async def one_row(session: Connection, statement: LiteralString, *values: object) -> tuple[object, ...]:
     with limited(session, STATEMENT_S_MAX):
-        found = await (await session.execute(statement, values)).fetchone()
-    assert found is not None, "each of these statements has one row"
-    return found
+        row = await (await session.execute(statement, values)).fetchone()
+    assert row is not None, "each of these statements has one row"
+    return row

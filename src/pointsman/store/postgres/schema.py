@@ -102,7 +102,10 @@ OWN_TABLES: Final[Migration] = (
     CREATE TABLE runtimes (
         no bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
         name text NOT NULL,
-        beat timestamptz NOT NULL  -- the runtime is alive while this is recent
+        beat timestamptz NOT NULL,  -- the runtime is alive while this is recent
+        started timestamptz NOT NULL DEFAULT clock_timestamp(),
+        queues text[] NOT NULL DEFAULT '{}',  -- those whose steps it performs
+        facts text NOT NULL DEFAULT '{}'      -- JSON: coordination.RuntimeFacts
     )
     """,
     "ALTER TABLE executions ADD COLUMN owner bigint",  # runtimes.no; NULL: no runtime drives it
@@ -122,6 +125,22 @@ OWN_TABLES: Final[Migration] = (
     )
     """,
     "CREATE INDEX mailbox_by_execution ON mailbox (execution, no) WHERE seq IS NULL",
+    """
+    CREATE TABLE placed_steps (
+        no bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+        execution text COLLATE "C" NOT NULL,
+        step text COLLATE "C" NOT NULL,
+        attempt integer NOT NULL,
+        queue text COLLATE "C" NOT NULL,
+        share text NOT NULL,               -- starter and workflow: each gets an equal share of the workers
+        version integer NOT NULL DEFAULT 1,
+        placed timestamptz NOT NULL DEFAULT clock_timestamp(),
+        owner bigint,                      -- runtimes.no of the worker that performs it; NULL: none
+        UNIQUE (execution, step)
+    )
+    """,
+    "CREATE INDEX placed_steps_by_queue ON placed_steps (queue, no)",
+    "CREATE INDEX placed_steps_by_owner ON placed_steps (owner) WHERE owner IS NOT NULL",
     "CREATE TABLE pointsman_version (version integer NOT NULL)",
     "INSERT INTO pointsman_version (version) VALUES (0)",
 )
@@ -205,9 +224,9 @@ def warnings_of(connection: psycopg.Connection) -> list[str]:
     """Return warnings about settings that risk data loss or late failure detection, and about the server's clock."""
     off = connection.execute(FIND_OFF, ([*LOSES],)).fetchall()
     warnings = [f"the server's setting {name!r} is off: {LOSES[name]}" for (name,) in off]
-    asked = time.time()
-    said = connection.execute("SELECT extract(epoch FROM clock_timestamp())::float8").fetchone()
-    apart = 0.0 if said is None else max(asked - said[0], said[0] - time.time())
+    started = time.time()
+    row = connection.execute("SELECT extract(epoch FROM clock_timestamp())::float8").fetchone()
+    apart = 0.0 if row is None else max(started - row[0], row[0] - time.time())
     if apart > APART_S:
         warnings.append(f"the clocks of this machine and of the server are {apart:.0f} s apart: correct one of them")
     return warnings

@@ -53,9 +53,9 @@ NUMBER: Final = "INSERT INTO executions (id) SELECT unnest(%s::text[]) RETURNING
 class PostgresTransfer:
     """The implementation of `StoreTransfer` for one schema, and its verification. Every verb blocks."""
 
-    def __init__(self, conninfo: str, shown: str) -> None:
+    def __init__(self, conninfo: str, address: str) -> None:
         self._conninfo = conninfo
-        self._shown = shown
+        self._shown = address
 
     def read(self) -> Iterator[TransferPart]:
         with explained(self._shown), psycopg.connect(self._conninfo) as connection:
@@ -91,12 +91,12 @@ def read(
 
 
 @contextmanager
-def explained(shown: str) -> Generator[None]:
+def explained(address: str) -> Generator[None]:
     """Convert errors of the driver into ours."""
     try:
         yield
     except (psycopg.Error, UnicodeEncodeError) as why:
-        raise fault(why, shown) from why
+        raise fault(why, address) from why
 
 
 class CopyWriter:

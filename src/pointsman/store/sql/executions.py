@@ -14,6 +14,7 @@ import msgspec
 from msgspec.structs import astuple
 
 from pointsman.engine.state import ENDED
+from pointsman.store.codec import check_summary
 from pointsman.store.records import (
     AMOUNT_COLUMNS,
     TRIAL,
@@ -38,12 +39,12 @@ from pointsman.values import ExecutionId, Instant, WorkflowId
 
 INSERT_ENTRY: Final = f"INSERT INTO usage ({', '.join(USAGE_COLUMNS)}) VALUES ({marks(len(USAGE_COLUMNS))})"
 SUM_NAMES: Final[LiteralString] = "day, place, workflow, revision, node, model, key"
-_SUMMED: Final[LiteralString] = ", ".join(f"sum({one})" for one in AMOUNT_COLUMNS.split(", "))
+_SUMMED: Final[LiteralString] = ", ".join(f"sum({column})" for column in AMOUNT_COLUMNS.split(", "))
 _ADDED: Final[LiteralString] = ", ".join(
-    f"{one} = usage_sums.{one} + excluded.{one}" for one in f"{AMOUNT_COLUMNS}, entries".split(", ")
+    f"{column} = usage_sums.{column} + excluded.{column}" for column in f"{AMOUNT_COLUMNS}, entries".split(", ")
 )
 _TAKEN_OFF: Final[LiteralString] = ", ".join(
-    f"{one} = usage_sums.{one} - u.{one}" for one in AMOUNT_COLUMNS.split(", ")
+    f"{column} = usage_sums.{column} - u.{column}" for column in AMOUNT_COLUMNS.split(", ")
 )
 
 IS_KNOWN: Final = "SELECT 1 FROM usage WHERE day = %s AND execution = %s LIMIT 1"
@@ -86,26 +87,26 @@ class SqlUsage:
 
 
 def sums(query: UsageQuery) -> Work[list[tuple[About, UsageAmounts]]]:
-    found = yield Statement(*select(query))
-    return [found_in(query, row) for row in found.rows]
+    result = yield Statement(*select(query))
+    return [found_in(query, row) for row in result.rows]
 
 
 def put(taking: UsageRecord) -> Work[None]:
     yield Lock(("usage",))
     key = taking.day, taking.execution
-    known = yield from first(IS_KNOWN, *key)
-    if known is not None:
+    row = yield from first(IS_KNOWN, *key)
+    if row is not None:
         yield Statement(TAKE_OFF, (*key, taking.day))
         yield Statement(FORGET, key)
     yield Many(INSERT_ENTRY, rows_of(taking))
     yield Statement(ADD, key)
-    if known is not None:
+    if row is not None:
         yield Statement(DROP_EMPTY, (taking.day,))
 
 
 def select(query: UsageQuery) -> tuple[LiteralString, list[str]]:
     """Return a statement and its values. Every value is bound; only names of columns enter the statement."""
-    names: LiteralString = ", ".join(_COLUMN[one] for one in query.by)
+    names: LiteralString = ", ".join(_COLUMN[dimension] for dimension in query.by)
     conditions: list[LiteralString] = ["1 = 1"]
     values: list[str] = []
     if query.since:
@@ -114,11 +115,11 @@ def select(query: UsageQuery) -> tuple[LiteralString, list[str]]:
     if query.until:
         conditions.append("day <= %s")
         values.append(query.until)
-    for name, wanted in query.of.items():
+    for name, value in query.of.items():
         conditions.append(f"{_COLUMN[name]} = %s")
-        values.append(wanted)
+        values.append(value)
     table: LiteralString = "usage" if query.of_executions else "usage_sums"
-    summed: LiteralString = ", ".join(f"CAST(sum({one}) AS BIGINT)" for one in AMOUNT_COLUMNS.split(", "))
+    summed: LiteralString = ", ".join(f"CAST(sum({column}) AS BIGINT)" for column in AMOUNT_COLUMNS.split(", "))
     where: LiteralString = " AND ".join(conditions)
     return f"SELECT {names}, {summed} FROM {table} WHERE {where} GROUP BY {names}", values
 
@@ -138,7 +139,7 @@ _COLUMN: Final[Mapping[UsageName, LiteralString]] = {
 def found_in(query: UsageQuery, row: Sequence[str | int]) -> tuple[About, UsageAmounts]:
     """Return the group and the amounts of a row of that statement."""
     count = len(query.by)
-    return tuple(row[:count]), UsageAmounts(*(int(one) for one in row[count:]))
+    return tuple(row[:count]), UsageAmounts(*(int(amount) for amount in row[count:]))
 
 
 def rows_of(taking: UsageRecord) -> list[tuple[str | int | bytes, ...]]:
@@ -148,9 +149,9 @@ def rows_of(taking: UsageRecord) -> list[tuple[str | int | bytes, ...]]:
             *(taking.day, taking.execution, taking.workflow, taking.revision, taking.owner),
             *(name.replace("\0", "\ufffd") for name in place),  # PostgreSQL stores no NUL.
             cursor_bytes(taking, place),
-            *msgspec.structs.astuple(taken),
+            *msgspec.structs.astuple(amounts),
         )
-        for place, taken in taking.entries
+        for place, amounts in taking.entries
     ]
 
 
@@ -224,12 +225,13 @@ class SqlExecutions:
         self._database = database
 
     async def put(self, summary: Summary, *, seq: int | None = None) -> None:
+        check_summary(summary)
         await self._database.write(partial(self._database.dialect.put_summary, summary, seq))
 
     async def find(self, execution: ExecutionId) -> Summary | None:
         statement = Statement(f"{SELECT} WHERE execution = %s", (execution,))
-        found = await self._database.read(partial(summaries, statement), brief=True)
-        return found[0] if found else None
+        result = await self._database.read(partial(summaries, statement), brief=True)
+        return result[0] if result else None
 
     async def list(self, query: ExecutionQuery = ExecutionQuery()) -> list[Summary]:  # noqa: B008 - frozen
         statement = select_summaries(query, awaits=self._database.dialect.awaits)
@@ -243,20 +245,20 @@ class SqlExecutions:
 
 
 def summaries(statement: Statement) -> Work[list[Summary]]:
-    found = yield statement
-    return [summary_of(row) for row in found.rows]
+    result = yield statement
+    return [summary_of(row) for row in result.rows]
 
 
 def inbox(statement: Statement) -> Work[list[GateEntry]]:
-    found = yield statement
-    return [_gates.decode(data) for (data,) in found.rows]
+    result = yield statement
+    return [_gates.decode(data) for (data,) in result.rows]
 
 
 def select_summaries(query: ExecutionQuery, *, awaits: LiteralString) -> Statement:
     """Every value is bound; only constant texts enter the statement."""
     narrowing: list[LiteralString] = []
     values: list[object] = []
-    wanted: tuple[tuple[LiteralString, object], ...] = (
+    conditions: tuple[tuple[LiteralString, object], ...] = (
         ("workflow = %s", query.workflow),
         ("parent = %s", query.parent),
         ("session = %s", query.session),
@@ -265,7 +267,7 @@ def select_summaries(query: ExecutionQuery, *, awaits: LiteralString) -> Stateme
         ("updated >= %s", query.since),
         (awaits, query.awaits),
     )
-    for condition, value in wanted:
+    for condition, value in conditions:
         if value is not None:
             narrowing.append(condition)
             values.append(value)
@@ -277,6 +279,9 @@ def select_summaries(query: ExecutionQuery, *, awaits: LiteralString) -> Stateme
     if not query.trials:
         narrowing.append("substr(execution, 1, %s) <> %s")
         values += (len(TRIAL), TRIAL)
+    if query.prefix:
+        narrowing.append("substr(execution, 1, %s) = %s")
+        values += (len(query.prefix), query.prefix)
     if query.before is not None:
         narrowing.append("(started, execution) > (%s, %s)" if query.oldest_first else "(started, execution) < (%s, %s)")
         values.extend(query.before)
@@ -289,12 +294,12 @@ def select_summaries(query: ExecutionQuery, *, awaits: LiteralString) -> Stateme
 
 def spending(query: SpendingQuery, dearest: LiteralString) -> Work[list[Spenders]]:
     """Add up what executions spent. Only the names of these columns enter the statement."""
-    ended: list[LiteralString] = ["1 = 1"]
+    conditions: list[LiteralString] = ["1 = 1"]
     values: list[object] = []
     bounds: tuple[tuple[LiteralString, object], ...] = (("updated >= %s", query.since), ("updated < %s", query.until))
     for condition, value in bounds:
         if value is not None:
-            ended.append(condition)
+            conditions.append(condition)
             values.append(value)
     amount: LiteralString = COLUMN[query.measure]
     apart: LiteralString = APART if query.apart else TOGETHER
@@ -303,11 +308,12 @@ def spending(query: SpendingQuery, dearest: LiteralString) -> Work[list[Spenders
         "SELECT count(*), count(*) FILTER (WHERE amount >= %s AND amount < %s),"
         f" count(*) FILTER (WHERE amount >= %s AND amount > 0), max(amount), {dearest}, {apart}"
         f" FROM (SELECT execution, {APART}, CAST(coalesce({amount}, 0) AS DOUBLE PRECISION) AS amount FROM summaries"
-        f" WHERE workflow = %s AND revision > 0 AND (status NOT IN ({marks(len(ENDED))}) OR ({' AND '.join(ended)})))"
+        f" WHERE workflow = %s AND revision > 0 AND (status NOT IN ({marks(len(ENDED))})"
+        f" OR ({' AND '.join(conditions)})))"
         f" AS each_of_them {grouped}"
     )
-    found = yield Statement(statement, (query.near, query.most, query.most, query.workflow, *sorted(ENDED), *values))
-    return [spenders_in(row) for row in found.rows if row[0]]
+    result = yield Statement(statement, (query.near, query.most, query.most, query.workflow, *sorted(ENDED), *values))
+    return [spenders_in(row) for row in result.rows if row[0]]
 
 
 def spenders_in(row: SpendersRow) -> Spenders:

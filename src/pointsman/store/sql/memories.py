@@ -72,7 +72,7 @@ class SqlVectors:
     ) -> list[SimilarValue]:
         values = (len(within), within, at, limit)
         work = partial(
-            nearest_values, self._database.dialect, (scope, namespace), model, wanted=normalized(vector), values=values
+            nearest_values, self._database.dialect, (scope, namespace), model, query=normalized(vector), values=values
         )
         return await self._database.read(work)
 
@@ -81,18 +81,18 @@ class SqlVectors:
 
 
 def missing_vectors(statement: Statement) -> Work[list[UnembeddedValue]]:
-    found = yield statement
-    return [UnembeddedValue(key, decode_json(data), mark_of(data)) for key, data in found.rows]
+    result = yield statement
+    return [UnembeddedValue(key, decode_json(data), mark_of(data)) for key, data in result.rows]
 
 
 def place_vectors(dialect: SqlDialect, owner: tuple[str, str], model: str, placed: Sequence[Embedding]) -> Work[None]:
     lengths = yield from lengths_of(dialect, owner, model)
-    for one in placed:
-        check_length(model, lengths, len(one.vector))
-    for one in placed:
-        found = yield from first(f"SELECT no, value FROM memory WHERE {PLACE}{dialect.for_share}", *owner, one.key)
-        if found is not None and mark_of(found[1]) == one.mark:
-            yield Statement(PUT_VECTOR, (found[0], model, dialect.vector(normalized(one.vector))))
+    for value in placed:
+        check_length(model, lengths, len(value.vector))
+    for value in placed:
+        row = yield from first(f"SELECT no, value FROM memory WHERE {PLACE}{dialect.for_share}", *owner, value.key)
+        if row is not None and mark_of(row[1]) == value.mark:
+            yield Statement(PUT_VECTOR, (row[0], model, dialect.vector(normalized(value.vector))))
 
 
 def nearest_values(
@@ -100,12 +100,12 @@ def nearest_values(
     owner: tuple[str, str],
     model: str,
     *,
-    wanted: array[float],
+    query: array[float],
     values: tuple[int, str, float, int],
 ) -> Work[list[SimilarValue]]:
     """Return the most similar values. `values`: length and text of the beginning of their keys, time, limit."""
-    check_length(model, (yield from lengths_of(dialect, owner, model)), len(wanted))
-    similarity, compared = yield from dialect.similarity(wanted)
+    check_length(model, (yield from lengths_of(dialect, owner, model)), len(query))
+    similarity, compared = yield from dialect.similarity(query)
     statement: LiteralString = f"""
         WITH near AS (
             SELECT m.no, m.key, {similarity} AS similarity FROM memory AS m JOIN memory_vectors AS v ON v.no = m.no
@@ -116,8 +116,8 @@ def nearest_values(
         SELECT near.key, m.value, near.similarity FROM near JOIN memory AS m ON m.no = near.no
         ORDER BY near.similarity DESC, near.key
     """
-    found = yield Statement(statement, (*compared, *owner, model, *values))
-    return [SimilarValue(key, decode_json(data), cosine) for key, data, cosine in found.rows]
+    result = yield Statement(statement, (*compared, *owner, model, *values))
+    return [SimilarValue(key, decode_json(data), cosine) for key, data, cosine in result.rows]
 
 
 def lengths_of(dialect: SqlDialect, owner: tuple[str, str], model: str) -> Work[list[int]]:
@@ -125,8 +125,8 @@ def lengths_of(dialect: SqlDialect, owner: tuple[str, str], model: str) -> Work[
         f"SELECT DISTINCT {dialect.vector_length} FROM memory AS m JOIN memory_vectors AS v ON v.no = m.no"
         f" WHERE {OF_OWNER} AND v.model = %s"
     )
-    found = yield Statement(statement, (*owner, model))
-    return [length for (length,) in found.rows]
+    result = yield Statement(statement, (*owner, model))
+    return [length for (length,) in result.rows]
 
 
 def clear_vectors() -> Work[int]:
@@ -166,8 +166,8 @@ class SqlMemories:
         self._database = database
 
     async def get(self, scope: str, namespace: str, key: str, *, at: float = 0.0) -> Json | None:
-        found = await self._database.read(partial(first, FIND, scope, namespace, key, at))
-        return None if found is None else decode_json(found[0])
+        row = await self._database.read(partial(first, FIND, scope, namespace, key, at))
+        return None if row is None else decode_json(row[0])
 
     async def put(self, scope: str, namespace: str, key: str, value: Json | None) -> None:
         change = MemoryChange(
@@ -213,23 +213,23 @@ class SqlMemories:
 
 
 def search(statement: Statement) -> Work[list[tuple[str, Json]]]:
-    found = yield statement
-    return [(key, decode_json(data)) for key, data in found.rows]
+    result = yield statement
+    return [(key, decode_json(data)) for key, data in result.rows]
 
 
 def every(statement: Statement) -> Work[list[RememberedValue]]:
-    found = yield statement
+    result = yield statement
     return [
         RememberedValue(key=key, value=decode_json(data), changed=changed, expires=expires)
-        for key, data, changed, expires in found.rows
+        for key, data, changed, expires in result.rows
     ]
 
 
 def holdings(at: float) -> Work[list[Holding]]:
-    found = yield Statement(HOLDINGS, (at,))
+    result = yield Statement(HOLDINGS, (at,))
     return [
         Holding(scope=scope, namespace=namespace, keys=keys, bytes=int(size), changed=changed)
-        for scope, namespace, keys, size, changed in found.rows
+        for scope, namespace, keys, size, changed in result.rows
     ]
 
 
@@ -239,9 +239,9 @@ def change_once(dialect: SqlDialect, change: MemoryChange, once: ChangeId | None
     yield Lock(("memory", change.scope, change.namespace))
     if once is None:
         return (yield from make(dialect, change))
-    known = yield from recorded_effects(once.execution, once.name)
-    if NUMBER in known:
-        return known[NUMBER]
+    effects = yield from recorded_effects(once.execution, once.name)
+    if NUMBER in effects:
+        return effects[NUMBER]
     answer = yield from make(dialect, change)
     yield from record_effect(once.execution, once.name, NUMBER, packed_value(answer))
     return answer
@@ -250,32 +250,32 @@ def change_once(dialect: SqlDialect, change: MemoryChange, once: ChangeId | None
 def make(dialect: SqlDialect, change: MemoryChange) -> Work[Json]:
     place = (change.scope, change.namespace, change.key)
     current, rows = yield from found_with_history(place, change.at, 0 if change.by is None else 1)
-    made = change_result(change, None if current is None else decode_json(current.data))
-    if made.value is None:
+    result = change_result(change, None if current is None else decode_json(current.data))
+    if result.value is None:
         yield Statement(f"DELETE FROM memory WHERE {PAST_OF}", history_of(place))
         yield Statement(f"DELETE FROM memory WHERE {PLACE}", place)
-        return made.answer
+        return result.answer
     if current is None:
         yield from make_room(change)
-    text = " ".join([change.key, *texts(made.value)])
-    value = MemoryRow(*place, made.data, change.at, change.expires, text)
+    text = " ".join([change.key, *texts(result.value)])
+    value = MemoryRow(*place, result.data, change.at, change.expires, text)
     if change.by is None:
         yield from dialect.put_values([value])
     else:
-        yield from put_with_history(dialect, change, made, value, current, rows[0] if rows else None)
-    return made.answer
+        yield from put_with_history(dialect, change, result, value, current, rows[0] if rows else None)
+    return result.answer
 
 
 def put_with_history(
     dialect: SqlDialect,
     change: MemoryChange,
-    made: ChangeResult,
+    result: ChangeResult,
     value: MemoryRow,
     current: CurrentValue | None,
     last: HistoryRow | None,
 ) -> Work[None]:
     """Write the value with a history entry: the writer and the former value."""
-    beside = history_update(change, current, made, last)
+    beside = history_update(change, current, result, last)
     past = history_of((change.scope, change.namespace, change.key))
     rows = [
         MemoryRow(*past[:2], history_key(change.key, row.number), row.data, row.changed, row.expires, None)
@@ -295,11 +295,11 @@ def found_with_history(
 ) -> Work[tuple[CurrentValue | None, list[HistoryRow]]]:
     """Return the value at this time, and the newest rows of its history, all seen at one moment."""
     if limit == 0:
-        known = yield from first(CURRENT, *place, at)
-        return None if known is None else CurrentValue(*known[1:]), []
-    found = yield Statement(WITH_HISTORY, (*place, at, *history_of(place), limit))
-    current = next((CurrentValue(*one[1:]) for one in found.rows if one[0] == place[2]), None)
-    rows = [HistoryRow(number_of(key), *rest) for key, *rest in found.rows if key != place[2]]
+        row = yield from first(CURRENT, *place, at)
+        return None if row is None else CurrentValue(*row[1:]), []
+    result = yield Statement(WITH_HISTORY, (*place, at, *history_of(place), limit))
+    current = next((CurrentValue(*entry[1:]) for entry in result.rows if entry[0] == place[2]), None)
+    rows = [HistoryRow(number_of(key), *rest) for key, *rest in result.rows if key != place[2]]
     return current, sorted(rows, reverse=True)
 
 

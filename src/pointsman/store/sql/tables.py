@@ -77,11 +77,11 @@ class SqlWorkflows:
         key = await self._database.read(partial(find_revision, reference), brief=True)
         if key is None:
             return None
-        found = self._cached.get(key)
-        if found is None:
-            found = await self._database.read(partial(read_revision, key))
-            self._cached.put(key, found)
-        return found
+        definition = self._cached.get(key)
+        if definition is None:
+            definition = await self._database.read(partial(read_revision, key))
+            self._cached.put(key, definition)
+        return definition
 
     async def list(self, workflow: WorkflowId | None = None) -> list[WorkflowEntry]:
         statement: LiteralString = (
@@ -116,23 +116,23 @@ def save_revision(draft: WorkflowDraft, native: bytes, after: int | None) -> Wor
 
 def find_revision(reference: str) -> Work[RevisionKey | None]:
     """Find `id`, `id@3` or `id@1.2.0`; a deleted one by its revision only."""
-    name, _, wanted = reference.partition("@")
-    if (revision := revision_named(wanted)) is not None:
+    name, _, version = reference.partition("@")
+    if (revision := revision_named(version)) is not None:
         return (yield from key_of(name, " AND revision = %s", revision))
-    if wanted:
-        return (yield from key_of(name, f"{NOT_DELETED} AND version = %s", wanted))
+    if version:
+        return (yield from key_of(name, f"{NOT_DELETED} AND version = %s", version))
     return (yield from key_of(name, NOT_DELETED))
 
 
 def key_of(workflow: str, narrowing: LiteralString = "", *values: str | int) -> Work[RevisionKey | None]:
-    found = yield from first(f"{NEWEST_KEY}{narrowing} ORDER BY revision DESC LIMIT 1", workflow, *values)
-    return None if found is None else RevisionKey(*found)
+    row = yield from first(f"{NEWEST_KEY}{narrowing} ORDER BY revision DESC LIMIT 1", workflow, *values)
+    return None if row is None else RevisionKey(*row)
 
 
 def read_revision(key: RevisionKey) -> Work[SavedWorkflow]:
-    found = yield from newest(key.id, " AND revision = %s", key.revision)
-    assert found is not None, "revisions are not removed"
-    return found
+    row = yield from newest(key.id, " AND revision = %s", key.revision)
+    assert row is not None, "revisions are not removed"
+    return row
 
 
 def delete_workflow(workflow: WorkflowId, after: int | None) -> Work[bool]:
@@ -147,8 +147,8 @@ def delete_workflow(workflow: WorkflowId, after: int | None) -> Work[bool]:
 
 
 def newest(workflow: str, narrowing: LiteralString = "", *values: str | int) -> Work[SavedWorkflow | None]:
-    found = yield from first(f"{NEWEST_REVISION}{narrowing} ORDER BY revision DESC LIMIT 1", workflow, *values)
-    return None if found is None else saved_of(found)
+    row = yield from first(f"{NEWEST_REVISION}{narrowing} ORDER BY revision DESC LIMIT 1", workflow, *values)
+    return None if row is None else saved_of(row)
 
 
 def is_deleted(workflow: str) -> Work[bool]:
@@ -156,8 +156,8 @@ def is_deleted(workflow: str) -> Work[bool]:
 
 
 def list_revisions(statement: Statement) -> Work[list[WorkflowEntry]]:
-    found = yield statement
-    return [entry_of(row) for row in found.rows]
+    result = yield statement
+    return [entry_of(row) for row in result.rows]
 
 
 def saved_of(row: Columns) -> SavedWorkflow:
@@ -211,8 +211,8 @@ class SqlConfigStore:
         return await self._database.write(work, repeatable=after is None)
 
     async def find(self, kind: str, key: str) -> ConfigEntry | None:
-        found = await self._database.read(partial(first, FIND_ENTRY, kind, key), brief=True)
-        return None if found is None else ConfigEntry(kind=kind, key=key, value=decode_json(found[1]), version=found[0])
+        row = await self._database.read(partial(first, FIND_ENTRY, kind, key), brief=True)
+        return None if row is None else ConfigEntry(kind=kind, key=key, value=decode_json(row[1]), version=row[0])
 
     async def list(self, kind: str) -> list[ConfigEntry]:
         return await self._database.read(partial(config_entries, kind))
@@ -229,9 +229,9 @@ def put_entry(statement: LiteralString, kind: str, key: str, data: bytes, after:
 
 
 def config_entries(kind: str) -> Work[list[ConfigEntry]]:
-    found = yield Statement(LIST_ENTRIES, (kind,))
+    result = yield Statement(LIST_ENTRIES, (kind,))
     return [
-        ConfigEntry(kind=kind, key=key, value=decode_json(data), version=version) for version, data, key in found.rows
+        ConfigEntry(kind=kind, key=key, value=decode_json(data), version=version) for version, data, key in result.rows
     ]
 
 
@@ -245,8 +245,8 @@ def expect_version(kind: str, key: str, after: int | None) -> Work[None]:
     yield Lock(("entry", kind, key))
     if after is None:
         return
-    found = yield from first(FIND_ENTRY, kind, key)
-    if after != (0 if found is None else found[0]):
+    row = yield from first(FIND_ENTRY, kind, key)
+    if after != (0 if row is None else row[0]):
         raise EntryMoved(f"{kind} {key!r} was changed meanwhile", hint="Read it again.")
 
 
@@ -286,8 +286,8 @@ def load_conversation(session: str) -> Work[Conversation]:
 
 
 def read_messages(session: str, after: int, limit: int = NO_LIMIT) -> Work[list[bytes]]:
-    found = yield Statement(MESSAGES, (session, after, limit))
-    return [message for (message,) in found.rows]
+    result = yield Statement(MESSAGES, (session, after, limit))
+    return [message for (message,) in result.rows]
 
 
 def append_messages(session: str, messages: list[bytes], after: int) -> Work[None]:
@@ -351,13 +351,13 @@ def record_effect(execution: ExecutionId, attempt: str, number: int, packed: Pac
 
 
 def recorded_effects(execution: ExecutionId, attempt: str) -> Work[dict[int, Json]]:
-    found = yield Statement(RECORDED_EFFECTS, (execution, attempt))
+    result = yield Statement(RECORDED_EFFECTS, (execution, attempt))
     answers: dict[int, Json] = {}
-    for number, form, data in found.rows:
+    for number, form, data in result.rows:
         answers[number] = decode_json((yield from opened(form, data)))
     return answers
 
 
 def recorded_attempts(execution: ExecutionId) -> Work[list[str]]:
-    found = yield Statement(RECORDED_ATTEMPTS, (execution,))
-    return [attempt for (attempt,) in found.rows]
+    result = yield Statement(RECORDED_ATTEMPTS, (execution,))
+    return [attempt for (attempt,) in result.rows]

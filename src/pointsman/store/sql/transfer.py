@@ -163,13 +163,13 @@ def is_written(previous: bytes, seq: int, row: tuple[float, int, int, bytes], st
 
 def find_false_blobs(read: Snapshot) -> Iterator[str]:
     """Yield the tables whose contents are missing, and the contents that do not match their hashes."""
-    known = frozenset(digest for (digest,) in each(read("SELECT hash FROM blobs")))
+    digests = frozenset(digest for (digest,) in each(read("SELECT hash FROM blobs")))
     packed: tuple[LiteralString, LiteralString] = ("rows", "effects")
     for table in packed:
-        found = each(read(f"SELECT form, data FROM {table} WHERE {PACKED}", PACKED_FORMS))
-        lost = sum(not known.issuperset(needs) for row in found if (needs := needed(*row)) is not None)
-        if lost:
-            yield f"the blobs of {lost} {table} are missing"
+        rows = each(read(f"SELECT form, data FROM {table} WHERE {PACKED}", PACKED_FORMS))
+        count = sum(not digests.issuperset(needs) for row in rows if (needs := needed(*row)) is not None)
+        if count:
+            yield f"the blobs of {count} {table} are missing"
     for row in each(read("SELECT hash, form, data FROM blobs ORDER BY hash", at_once=CONTENTS_AT_ONCE)):
         yield from false_blob(*row)
 

@@ -152,14 +152,14 @@ class Database(Protocol):
 
 def first(text: LiteralString, *values: object) -> Work[tuple[Any, ...] | None]:
     """Return the first row."""
-    found = yield Statement(text, values)
-    return found.rows[0] if found.rows else None
+    result = yield Statement(text, values)
+    return result.rows[0] if result.rows else None
 
 
 def count(text: LiteralString, *values: object) -> Work[int]:
     """Return the number that an aggregate has."""
-    found = yield Statement(text, values)
-    return int(found.rows[0][0])
+    result = yield Statement(text, values)
+    return int(result.rows[0][0])
 
 
 def marks(count: int) -> LiteralString:
@@ -172,17 +172,17 @@ def opened(form: int, data: bytes) -> Work[bytes]:
     """Return the plain bytes of a column, with the contents that it refers to."""
     contents: dict[bytes, bytes] = {}
     for digest in blobs_behind(form, data):
-        found = yield from find_content(digest)
-        if found is None:
+        content = yield from find_content(digest)
+        if content is None:
             raise StoreDamaged(f"the blob {digest.hex()} is missing", hint="Restore a backup.")
-        contents[digest] = found
+        contents[digest] = content
     return unpack(form, data, contents.__getitem__)
 
 
 def find_content(digest: bytes) -> Work[bytes | None]:
     """Return the plain content of a blob; None where there is none."""
-    found = yield from first("SELECT form, data FROM blobs WHERE hash = %s", digest)
-    return None if found is None else plain_content(digest, *found)
+    row = yield from first("SELECT form, data FROM blobs WHERE hash = %s", digest)
+    return None if row is None else plain_content(digest, *row)
 
 
 def plain_content(digest: bytes, form: int, data: bytes) -> bytes:

@@ -60,8 +60,8 @@ class SqliteStore:
         self._writer.check_writable()
         return await self._leader.lead(holder, wait=wait)
 
-    def follow(self, execution: ExecutionId, told: Listener) -> Callable[[], None]:
-        return self._changes.follow(execution, told)
+    def follow(self, execution: ExecutionId, listener: Listener) -> Callable[[], None]:
+        return self._changes.follow(execution, listener)
 
     @property
     def claims(self) -> None:

@@ -62,10 +62,10 @@ def path_of(url: str) -> Path:
 def identity_of(path: Path) -> Identity | None:
     """Return the identity of a file; None if there is none."""
     try:
-        found = os.stat(path)
+        info = os.stat(path)
     except OSError:
         return None
-    return found.st_dev, found.st_ino
+    return info.st_dev, info.st_ino
 
 
 def connect_writer(path: Path) -> sqlite3.Connection:

@@ -156,10 +156,10 @@ class SqliteDialect:
         narrowing: list[LiteralString] = ["1 = 1"]
         values: list[object] = []
         if query.asked is not None:
-            asked: LiteralString = (
+            condition: LiteralString = (
                 f"SELECT opened, execution, gate FROM gate_people WHERE who IN ({marks(len(query.asked))})"
             )
-            narrowing.append(f"(g.opened, g.execution, g.gate) IN ({asked})")
+            narrowing.append(f"(g.opened, g.execution, g.gate) IN ({condition})")
             values.extend(query.asked)
         if query.without is not None:
             narrowing.append(
@@ -183,8 +183,8 @@ class SqliteDialect:
         self, words: Sequence[str], scope: str, namespace: str, *, limit: int, within: str, at: float
     ) -> Statement:
         # Each word is quoted, so that none is an operator of the search language.
-        wanted = " OR ".join(f'"{word}"' for word in words)
-        return Statement(SEARCH, (wanted, scope, namespace, len(within), within, at, limit))
+        pattern = " OR ".join(f'"{word}"' for word in words)
+        return Statement(SEARCH, (pattern, scope, namespace, len(within), within, at, limit))
 
     def put_values(self, rows: Sequence[MemoryRow], then: Sequence[Statement] = ()) -> Work[None]:
         for *columns, text in rows:
@@ -229,7 +229,7 @@ def put_gates(connection: sqlite3.Connection, summary: Summary) -> None:
     for entry in summary.gates or ():
         place = (entry.opened, entry.execution, entry.gate)
         connection.execute(PUT_GATE, (*place, entry.workflow, msgspec.json.encode(entry)))
-        connection.executemany(PUT_PERSON, [(who, *place) for who in entry.asked])
+        connection.executemany(PUT_PERSON, [(approver, *place) for approver in entry.asked])
 
 
 def add_similarity(numbers: array[float], connection: sqlite3.Connection) -> None:
@@ -246,8 +246,8 @@ def load_extension(connection: sqlite3.Connection) -> bool:
     """Return whether `sqlite-vec` compares. Many builds of Python load no extensions of SQLite."""
     if not hasattr(connection, "enable_load_extension") or not is_installed("embeddings"):
         return False
-    known = "SELECT 1 FROM pragma_function_list WHERE name = 'vec_distance_cosine'"
-    if connection.execute(known).fetchone() is None:
+    statement = "SELECT 1 FROM pragma_function_list WHERE name = 'vec_distance_cosine'"
+    if connection.execute(statement).fetchone() is None:
         import sqlite_vec  # An extra.
 
         connection.enable_load_extension(True)  # noqa: FBT003 - positional only

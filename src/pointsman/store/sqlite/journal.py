@@ -8,14 +8,16 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from functools import partial
 from typing import Final, NamedTuple
 
+from msgspec import Struct
+
 from pointsman.engine.events.steps import Event
 from pointsman.ports import Row
-from pointsman.store.codec import Codec, encoded_row, moved
-from pointsman.store.compression import VERIFY, Form
+from pointsman.store.codec import Codec, EncodedRow, check_summary, encoded_row, moved
+from pointsman.store.compression import VERIFY, Form, Packed
 from pointsman.store.coordination import Polling
 from pointsman.store.errors import StoreDamaged
 from pointsman.store.records import EffectRecord, Summary, SweepResult
-from pointsman.store.sql.tables import packed_value, record_effect
+from pointsman.store.sql.tables import packed_value
 from pointsman.store.sql.work import opened
 from pointsman.store.sqlite.connection import ReaderPool
 from pointsman.store.sqlite.database import put_summary, run
@@ -52,10 +54,10 @@ class SqliteRemoval:
 
     async def sweep(self, *, dry_run: bool = False) -> SweepResult:
         if dry_run:
-            found: list[tuple[bytes, int]] = await self._read(
+            rows: list[tuple[bytes, int]] = await self._read(
                 lambda connection: connection.execute(UNUSED, (time.time(),)).fetchall()
             )
-            return SweepResult(blobs=len(found), bytes=sum(size for _, size in found))
+            return SweepResult(blobs=len(rows), bytes=sum(size for _, size in rows))
         halves: list[tuple[int]] = await self._read(
             lambda connection: connection.execute("SELECT no FROM deleted_executions").fetchall()
         )
@@ -91,12 +93,12 @@ def take_away(transaction: Transaction, execution: ExecutionId, at: int) -> int 
     head = read_head(transaction.connection, execution)
     if head.seq != at:
         raise moved(execution, at + 1, head.seq)
-    gone = sum(
+    count = sum(
         transaction.execute(f"DELETE FROM {table} WHERE execution = ?", (execution,)).rowcount for table in BY_EXECUTION
     )
     transaction.forget(execution)
     if not head.no:
-        return 0 if gone else None
+        return 0 if count else None
     end = head.no << SEQ_BITS | head.seq + 1
     transaction.execute(
         "INSERT INTO rows (place, at, shape, form, data, hash) VALUES (?, 0, 0, ?, x'', x'')", (end, int(Form.GONE))
@@ -133,10 +135,10 @@ def erase_slice(transaction: Transaction, no: int) -> bool:
 
 def delete_unused(transaction: Transaction) -> SweepResult:
     """Delete some of the unused blobs."""
-    found: list[tuple[bytes, int]] = transaction.execute(f"{UNUSED} LIMIT ?", (time.time(), BLOBS_AT_ONCE)).fetchall()
-    for digest, _ in found:
+    rows: list[tuple[bytes, int]] = transaction.execute(f"{UNUSED} LIMIT ?", (time.time(), BLOBS_AT_ONCE)).fetchall()
+    for digest, _ in rows:
         transaction.execute("DELETE FROM blobs WHERE hash = ?", (digest,))
-    return SweepResult(blobs=len(found), bytes=sum(size for _, size in found))
+    return SweepResult(blobs=len(rows), bytes=sum(size for _, size in rows))
 
 
 def merge_words(transaction: Transaction, pages: int) -> bool:
@@ -189,6 +191,23 @@ class Stored(NamedTuple):
     plain: bytes
 
 
+class Append(Struct, frozen=True, gc=False):
+    """Encoded rows of one execution, with the answers of effects and the summary of the same transaction."""
+
+    execution: ExecutionId
+    entries: tuple[EncodedRow, ...]
+    answers: tuple[tuple[str, int, Packed], ...]
+    summary: Summary | None
+
+    def __call__(self, transaction: Transaction) -> None:
+        for entry in self.entries:
+            transaction.append(self.execution, entry)
+        for attempt, number, packed in self.answers:
+            transaction.record(self.execution, attempt, number, packed)
+        if self.summary is not None:
+            put_summary(transaction.connection, self.summary)
+
+
 class SqliteJournal:
     """Encodes rows in the calling task, so that the caller gets the error of a bad value at once; the writer does
     the rest.
@@ -206,19 +225,16 @@ class SqliteJournal:
         summary: Summary | None = None,
         effects: Sequence[EffectRecord] = (),
     ) -> None:
-        entries = [encoded_row(row, self._codec) for row in rows]
-        answers = [(effect.attempt, effect.number, packed_value(effect.value)) for effect in effects]
-
-        def apply(transaction: Transaction) -> None:
-            for entry in entries:
-                transaction.append(execution, entry)
-            for attempt, number, packed in answers:
-                run(record_effect(execution, attempt, number, packed), transaction.connection, transaction)
-            if summary is not None:
-                put_summary(transaction.connection, summary)
-
-        if not self._writer.at_once(execution, apply):
-            await self._writer.submit(apply)
+        if summary is not None:
+            check_summary(summary)
+        write = Append(
+            execution,
+            tuple([encoded_row(row, self._codec) for row in rows]),
+            tuple([(effect.attempt, effect.number, packed_value(effect.value)) for effect in effects]),
+            summary,
+        )
+        if not self._writer.at_once(execution, write):
+            await self._writer.submit(write)
 
     async def read(self, execution: ExecutionId, *, after: int = 0) -> AsyncIterator[Row]:
         is_last = True
@@ -255,10 +271,10 @@ class Page(NamedTuple):
 
 def read_page(connection: sqlite3.Connection, execution: ExecutionId, after: int, bounds: PageBounds) -> Page:
     """Return the next rows, as many as the bounds allow."""
-    found = connection.execute("SELECT no FROM executions WHERE id = ?", (execution,)).fetchone()
-    if found is None:
+    row = connection.execute("SELECT no FROM executions WHERE id = ?", (execution,)).fetchone()
+    if row is None:
         return Page([], is_last=True)
-    first = found[0] << SEQ_BITS
+    first = row[0] << SEQ_BITS
     cursor = connection.execute(
         "SELECT place, at, shape, form, data FROM rows WHERE place BETWEEN ? AND ? ORDER BY place LIMIT ?",
         (first | min(after + 1, SEQ_MASK), first | SEQ_MASK, bounds.rows + 1),
@@ -291,11 +307,11 @@ class ForeignWrites:
         version = self._writer.version_of_others()
         if version is None:
             return {}
-        known = self._asked if version == self._version else frozenset[ExecutionId]()
-        unsure = [execution for execution in executions if execution not in known]
-        found = await self._reader.run(partial(ends_of, executions=unsure))
+        unchanged = self._asked if version == self._version else frozenset[ExecutionId]()
+        unsure = [execution for execution in executions if execution not in unchanged]
+        ends = await self._reader.run(partial(ends_of, executions=unsure))
         self._version, self._asked = version, frozenset(executions)
-        return found
+        return ends
 
 
 def ends_of(connection: sqlite3.Connection, executions: Sequence[ExecutionId]) -> Mapping[ExecutionId, int]:
@@ -304,23 +320,23 @@ def ends_of(connection: sqlite3.Connection, executions: Sequence[ExecutionId]) -
 
 def polling(reader: ReaderPool) -> Polling:
     """Looks into the journals that are followed, when the file has changed."""
-    seen: dict[int, tuple[int, int]] = {}
+    positions: dict[int, tuple[int, int]] = {}
 
     async def look(executions: Sequence[ExecutionId]) -> Mapping[ExecutionId, int]:
-        return await reader.run(partial(changed, seen=seen, executions=executions))
+        return await reader.run(partial(changed, positions=positions, executions=executions))
 
     return Polling(look, LOOK_S)
 
 
 def changed(
-    connection: sqlite3.Connection, seen: dict[int, tuple[int, int]], executions: Sequence[ExecutionId]
+    connection: sqlite3.Connection, positions: dict[int, tuple[int, int]], executions: Sequence[ExecutionId]
 ) -> Mapping[ExecutionId, int]:
     """The ends of the journals; nothing where neither the file nor what is followed has changed.
 
     The number means something only beside an older one of the same connection.
     """
     version = connection.execute("PRAGMA data_version").fetchone()[0], hash(tuple(executions))
-    if seen.get(id(connection)) == version:
+    if positions.get(id(connection)) == version:
         return {}
-    seen[id(connection)] = version
+    positions[id(connection)] = version
     return ends_of(connection, executions)

@@ -70,18 +70,18 @@ class SqliteLeader:
             await asyncio.sleep(STANDBY_S)
             if (file := self._locked()) is not None:
                 return file, None
-            known = await self._epoch()
-            if lease.is_over((known, self._shown())) and (taken := await self._taken_from(known, holder)) is not None:
-                return taken
+            epoch = await self._epoch()
+            if lease.is_over((epoch, self._shown())) and (lock := await self._taken_from(epoch, holder)) is not None:
+                return lock
 
-    async def _taken_from(self, known: int, holder: str) -> tuple[int, int] | None:
+    async def _taken_from(self, current: int, holder: str) -> tuple[int, int] | None:
         """Take the role from a leader that stands still, raising the epoch first so that it can write nothing more.
 
         None: another process was faster, or the leader was stopped in the middle of a write.
         """
 
         def raised(transaction: Transaction) -> int | None:
-            row = transaction.execute(RAISE_AFTER, (holder, time.time(), known)).fetchone()
+            row = transaction.execute(RAISE_AFTER, (holder, time.time(), current)).fetchone()
             return None if row is None else int(row[0])
 
         try:
@@ -115,14 +115,14 @@ class SqliteLeader:
         except OSError:
             return b""
 
-    async def _beat(self, file: int, epoch: int, lost: asyncio.Event) -> None:
+    async def _beat(self, file: int, epoch: int, superseded: asyncio.Event) -> None:
         """Write the heartbeat, and detect that another process took over while this one was stopped."""
         for count in itertools.count():
             with suppress(OSError):  # With a full disk, the epoch decides.
                 os.pwrite(file, f"{os.getpid()} {began_at(os.getpid())} {count}".ljust(BEAT_BYTES).encode(), 0)
             with suppress(StoreFailed):  # The next round checks again.
                 if not self._is_in_place(file) and await self._epoch() != epoch:
-                    lost.set()
+                    superseded.set()
                     return
             await asyncio.sleep(BEAT_S)
 
@@ -180,9 +180,9 @@ def began_at(process: int) -> str:
         return ""
 
 
-def wake(shown: bytes) -> bool:
+def wake(sign: bytes) -> bool:
     """Resume a stopped leader (SIGCONT) if it is a process of this machine. Harmless for one that runs."""
-    parts = shown.decode(errors="replace").split()
+    parts = sign.decode(errors="replace").split()
     if len(parts) != 3 or not parts[0].isdecimal() or began_at(int(parts[0])) != parts[1]:
         return False
     try:

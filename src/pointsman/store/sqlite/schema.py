@@ -201,6 +201,8 @@ def refuse_foreign(connection: sqlite3.Connection) -> None:
     """Raise `StoreForeign` for a database of another program, before anything in it is changed."""
     if is_ours(connection) or (pragma(connection, "user_version") == 0 and is_empty(connection)):
         return
+    if is_ours(connection):  # Another process made the store between the first look and the second.
+        return
     raise StoreForeign("the file is a database of another application", hint="Give the store a file of its own.")
 
 
@@ -213,7 +215,7 @@ def is_ours(connection: sqlite3.Connection) -> bool:
 
 
 def pragma(connection: sqlite3.Connection, name: str) -> int:
-    found = connection.execute(f"PRAGMA {name}").fetchone()
-    if found is None:
+    row = connection.execute(f"PRAGMA {name}").fetchone()
+    if row is None:
         raise StoreDamaged(f"the store does not have the value {name}")
-    return int(found[0])
+    return int(row[0])

@@ -115,17 +115,17 @@ def write_parts(connection: sqlite3.Connection, parts: Iterable[TransferPart]) -
 
     def number(execution: Value) -> int:
         name = cast("str", execution)
-        known = numbers.get(name)
-        if known is None:
+        no = numbers.get(name)
+        if no is None:
             inserted = connection.execute("INSERT INTO executions (id) VALUES (?)", (name,)).lastrowid
             assert inserted is not None, "an INSERT into a rowid table has a rowid"
-            known = numbers[name] = inserted
-        return known
+            no = numbers[name] = inserted
+        return no
 
     for table, rows in parts:
         match table:
             case "rows":
-                placed = ((number(one[0]) << SEQ_BITS | cast("int", one[1]), *one[2:]) for one in rows)
+                placed = ((number(row[0]) << SEQ_BITS | cast("int", row[1]), *row[2:]) for row in rows)
                 connection.executemany(INSERT_ROW, placed)
             case "blob_uses":
                 used = ((number(execution), digest) for execution, digest in rows)
@@ -150,4 +150,7 @@ def insert_into(table: LiteralString) -> str:
 
 def executions_in(connection: sqlite3.Connection) -> list[ExecutionId]:
     """Those that the lists know."""
-    return [ExecutionId(one) for (one,) in connection.execute("SELECT execution FROM summaries ORDER BY execution")]
+    return [
+        ExecutionId(execution)
+        for (execution,) in connection.execute("SELECT execution FROM summaries ORDER BY execution")
+    ]

@@ -28,13 +28,15 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Final, Generic, TypeVar, cast
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from pointsman.errors import PointsmanError
 from pointsman.store.codec import EncodedRow, Head, Heads, first_hash, moved, row_hash
-from pointsman.store.compression import HOLD_S, content_hash, pack, squeezed
+from pointsman.store.compression import HOLD_S, Packed, content_hash, pack, squeezed
 from pointsman.store.coordination import superseded
 from pointsman.store.errors import StoreClosed, StoreFailed, StoreLocked, StoreMissing, StoreReadOnly
+from pointsman.store.sql.tables import RECORD_EFFECT
 from pointsman.store.sqlite.connection import ReadOnly, connect_reader, connect_writer, explained, fault, identity_of
 from pointsman.store.sqlite.schema import is_current, migrate
 from pointsman.values import ExecutionId, Json
@@ -62,23 +64,20 @@ LOOK_AT_FILE_S: Final = 0.2
 """How often to check that the file is still at its path."""
 
 
-class WriteRequest(Generic[T]):
+class WriteRequest(Struct, Generic[T], eq=False, gc=False):
     """A write, the future of its caller, and its result."""
 
-    __slots__ = ("apply", "error", "future", "loop", "result")
-
-    def __init__(self, apply: Callable[[Transaction], T], loop: asyncio.AbstractEventLoop) -> None:
-        self.apply = apply
-        self.loop = loop
-        self.future: asyncio.Future[T] = loop.create_future()
-        self.result: T | None = None
-        self.error: Exception | None = None
+    apply: Callable[[Transaction], T] | None
+    loop: asyncio.AbstractEventLoop
+    future: asyncio.Future[T]
+    result: T | None = None
+    error: Exception | None = None
 
     def settle(self) -> None:
         """Set the result of the caller's future unless it is done. Runs in the loop's thread."""
         # Drop the request: what it wrote may be as large as a state, and the thread holds its last batch until the next
         # one.
-        del self.apply
+        self.apply = None
         if self.future.done():
             return
         if self.error is not None:
@@ -127,7 +126,8 @@ class WriterThread:
         if self._closed:
             raise StoreClosed(f"the store {self._path.name!r} was closed")
         self.check_writable()
-        request = WriteRequest(apply, asyncio.get_running_loop())
+        loop = asyncio.get_running_loop()
+        request = WriteRequest(apply, loop, loop.create_future())
         with self._counting:
             self._asked += 1
             self._queue.put(cast("WriteRequest[object]", request))
@@ -271,6 +271,7 @@ class WriterThread:
                 pass
         for request in batch:
             try:
+                assert request.apply is not None, "it is not settled yet"
                 request.result, request.error = self._alone(request.apply, wait_s=LOCKED_WAIT_S), None
             except Exception as why:
                 request.error = why
@@ -300,6 +301,7 @@ class WriterThread:
         transaction = Transaction(connection, self._heads, alone=False)
         try:
             for request in batch:
+                assert request.apply is not None, "it is not settled yet"
                 before = connection.total_changes
                 try:
                     request.result = request.apply(transaction)
@@ -329,9 +331,9 @@ class WriterThread:
                 self._check_epoch()
                 return now
             except sqlite3.Error as why:
-                found = fault(why, self._path)
-                if not isinstance(found, StoreLocked) or time.monotonic() - now >= wait_s:
-                    raise found from why
+                error = fault(why, self._path)
+                if not isinstance(error, StoreLocked) or time.monotonic() - now >= wait_s:
+                    raise error from why
             time.sleep(LOCKED_RETRY_S)
 
     def _check_epoch(self) -> None:
@@ -401,6 +403,7 @@ SEQ_MASK: Final = (1 << SEQ_BITS) - 1
 INSERT_ROW: Final = (
     "INSERT INTO rows (place, at, shape, form, data, hash) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
 )
+INSERT_ANSWER: Final = RECORD_EFFECT.replace("%s", "?")
 
 
 class Conflict(Exception):
@@ -410,7 +413,7 @@ class Conflict(Exception):
 class Transaction:
     """The writing interface of requests. Lives from BEGIN to COMMIT."""
 
-    __slots__ = ("_alone", "_heads", "_rows", "bytes_written", "connection", "touched")
+    __slots__ = ("_alone", "_answers", "_heads", "_rows", "bytes_written", "connection", "touched")
 
     def __init__(self, connection: sqlite3.Connection, heads: Heads, *, alone: bool) -> None:
         self.connection = connection
@@ -419,6 +422,7 @@ class Transaction:
         self._heads = heads
         self._alone = alone
         self._rows: list[tuple[int, float, int, int, bytes, bytes]] = []
+        self._answers: list[tuple[str, str, int, int, bytes]] = []
 
     def append(self, execution: ExecutionId, entry: EncodedRow) -> None:
         """Add one row. Raises `JournalMoved` unless it follows the last one."""
@@ -441,8 +445,19 @@ class Transaction:
         self.bytes_written += len(data)
         self._heads.keep(execution, Head(seq, chained, head.no))
 
+    def record(self, execution: ExecutionId, attempt: str, number: int, answer: Packed) -> None:
+        """Store the answer of an effect, unless it has one."""
+        if answer.blobs:
+            self.keep_blobs(execution, answer.blobs)
+        self._answers.append((execution, attempt, number, int(answer.form), answer.data))
+
     def flush(self) -> None:
-        """Write the gathered rows. Raises if another process wrote one of them first."""
+        """Write the gathered rows and answers. Raises if another process wrote one of the rows first."""
+        answers, self._answers = self._answers, []
+        if len(answers) == 1:
+            self.connection.execute(INSERT_ANSWER, answers[0])
+        elif answers:
+            self.connection.executemany(INSERT_ANSWER, answers)
         rows, self._rows = self._rows, []
         if not rows:
             return
@@ -476,9 +491,9 @@ class Transaction:
 
     def number(self, execution: ExecutionId) -> int:
         """Return the number of an execution, assigning one if necessary."""
-        found = self.connection.execute("SELECT no FROM executions WHERE id = ?", (execution,)).fetchone()
-        if found is not None:
-            return int(found[0])
+        row = self.connection.execute("SELECT no FROM executions WHERE id = ?", (execution,)).fetchone()
+        if row is not None:
+            return int(row[0])
         number = self.connection.execute("INSERT INTO executions (id) VALUES (?)", (execution,)).lastrowid
         assert number is not None, "an INSERT into a rowid table has a rowid"
         return number
@@ -486,10 +501,10 @@ class Transaction:
 
 def read_head(connection: sqlite3.Connection, execution: ExecutionId) -> Head:
     """Read the end of a journal from the tables."""
-    found = connection.execute("SELECT no FROM executions WHERE id = ?", (execution,)).fetchone()
-    if found is None:
+    known_no = connection.execute("SELECT no FROM executions WHERE id = ?", (execution,)).fetchone()
+    if known_no is None:
         return Head(0, first_hash(execution))
-    (no,) = found
+    (no,) = known_no
     first, last = no << SEQ_BITS, no << SEQ_BITS | SEQ_MASK
     row = connection.execute(
         "SELECT place, hash FROM rows WHERE place BETWEEN ? AND ? ORDER BY place DESC LIMIT 1", (first, last)
@@ -499,8 +514,8 @@ def read_head(connection: sqlite3.Connection, execution: ExecutionId) -> Head:
 
 def put_blob(connection: sqlite3.Connection, digest: bytes, content: bytes, *, held_until: float = 0.0) -> int:
     """Store content under its hash, once, compressed if that helps. Return the bytes written."""
-    found = connection.execute("SELECT held_until FROM blobs WHERE hash = ?", (digest,)).fetchone()
-    if found is None:
+    row = connection.execute("SELECT held_until FROM blobs WHERE hash = ?", (digest,)).fetchone()
+    if row is None:
         form, data = squeezed(content)
         connection.execute(
             "INSERT INTO blobs (hash, form, data, held_until) VALUES (?, ?, ?, ?)",
@@ -508,7 +523,7 @@ def put_blob(connection: sqlite3.Connection, digest: bytes, content: bytes, *, h
         )
         return len(data)
     # Not at every start of one workflow: half of the time is enough.
-    if found[0] < held_until - HOLD_S / 2:
+    if row[0] < held_until - HOLD_S / 2:
         connection.execute("UPDATE blobs SET held_until = ? WHERE hash = ?", (held_until, digest))
     return 0
 

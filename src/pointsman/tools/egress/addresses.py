@@ -213,10 +213,10 @@ class RedirectRefused(OperatorError):
     code: ClassVar[str] = "redirect-refused"
 
 
-class NotReached(OperatorError):
+class AddressUnreachable(OperatorError):
     """Raised when no complete response arrives in time: unknown host, no connection, or timeout."""
 
-    code: ClassVar[str] = "not-reached"
+    code: ClassVar[str] = "address-unreachable"
 
 
 class AnswerTooLarge(OperatorError):

@@ -24,10 +24,10 @@ from pointsman.tools.egress.addresses import (
     TRACEPARENT,
     Address,
     AddressRefused,
+    AddressUnreachable,
     AnswerTooLarge,
     AnswerUnreadable,
     Network,
-    NotReached,
     RedirectRefused,
     SecretHosts,
     check_secrets,
@@ -64,8 +64,8 @@ async def resolve(host: str, port: int) -> list[Address]:
     try:
         return [ipaddress.ip_address(host.partition("%")[0])]
     except ValueError:
-        found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        return [ipaddress.ip_address(str(one[4][0]).partition("%")[0]) for one in found]
+        addresses = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        return [ipaddress.ip_address(str(address[4][0]).partition("%")[0]) for address in addresses]
 
 
 class CheckedNetwork(httpcore2.AsyncNetworkBackend):
@@ -276,14 +276,14 @@ class Outgoing:
     async def send(self, call: HttpCall, guards: Sequence[SecretHosts] = ()) -> HttpResponse:
         """Return the response, whatever its status. `guards`: the secrets that the call carries.
 
-        Raises `AddressRefused`, `RedirectRefused`, `SecretRefused`, `NotReached`, `AnswerTooLarge`,
+        Raises `AddressRefused`, `RedirectRefused`, `SecretRefused`, `AddressUnreachable`, `AnswerTooLarge`,
         `AnswerUnreadable`.
         """
         return await self._bounded(self._send(call, guards))
 
     async def status(self, call: HttpCall) -> int:
         """Return only the status; redirects are not followed, the body is not read. Raises `AddressRefused`,
-        `NotReached`."""
+        `AddressUnreachable`."""
         return await self._bounded(self._status(call))
 
     async def _bounded(self, sending: Awaitable[T]) -> T:
@@ -292,13 +292,13 @@ class Outgoing:
                 return await sending
         except TimeoutError as why:
             hint = "Raise `[http] timeout` in the settings, or request less."
-            raise NotReached(f"the answer was not complete within {self._timeout_s:g} s", hint=hint) from why
+            raise AddressUnreachable(f"the answer was not complete within {self._timeout_s:g} s", hint=hint) from why
         except httpx2.InvalidURL:
             # The error quotes the invalid part, which may contain part of a secret.
             raise AddressRefused("the address is not a web address", hint="Write https://host/path.") from None
         except (OSError, httpx2.HTTPError) as why:
             what, hint = connection_problem(why)
-            raise NotReached(what, hint=hint) from why
+            raise AddressUnreachable(what, hint=hint) from why
 
     def _client(self) -> httpx2.AsyncClient:
         return httpx2.AsyncClient(

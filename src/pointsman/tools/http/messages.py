@@ -15,7 +15,7 @@ from pointsman.engine.failures import Failure
 from pointsman.errors import AuthorError, PointsmanError
 from pointsman.json_meter import JsonUnreadable, TooMuchJson, decode_json
 from pointsman.redaction import head, masked
-from pointsman.tools.egress.addresses import AnswerUnreadable, NotReached
+from pointsman.tools.egress.addresses import AddressUnreachable, AnswerUnreadable
 from pointsman.tools.egress.http_calls import HttpCall, HttpResponse
 from pointsman.values import Json, JsonObject
 
@@ -27,15 +27,15 @@ _VALUE: Final = re.compile(r"[^\x00-\x08\x0a-\x1f\x7f]*")
 _OURS: Final = frozenset({"host", "content-length", "transfer-encoding", "connection", "upgrade", "te", "trailer"})
 
 
-class RequestWrong(AuthorError):
+class RequestInvalid(AuthorError):
     """Raised for an invalid request, such as a header with a line break or a query that is not an object."""
 
-    code: ClassVar[str] = "request-wrong"
+    code: ClassVar[str] = "request-invalid"
 
 
 def request_of(described: JsonObject, *, key: str, said: str = "") -> HttpCall:
     """Return the call. `key` is sent as `Idempotency-Key` unless the method is safe. `said`: the address shown in
-    messages. Raises `RequestWrong`."""
+    messages. Raises `RequestInvalid`."""
     method = str(described.get("method") or "GET").upper()
     headers = _headers(described.get("headers"))
     _authorize(headers, described.get("auth"))
@@ -48,42 +48,44 @@ def request_of(described: JsonObject, *, key: str, said: str = "") -> HttpCall:
 def _url(described: JsonObject) -> str:
     url, query = described.get("url"), described.get("query")
     if not isinstance(url, str):
-        raise RequestWrong(f"the address is {url!r}, not a text", hint="Give `url` a text.")
+        raise RequestInvalid(f"the address is {url!r}, not a text", hint="Give `url` a text.")
     if query is None or query == {}:
         return url
     if not isinstance(query, dict):
-        raise RequestWrong("`query` is not an object", hint="Use an object: name: value.")
+        raise RequestInvalid("`query` is not an object", hint="Use an object: name: value.")
     pairs = [
-        (name, _plain(one, name))
+        (name, _plain(element, name))
         for name, value in query.items()
         if value is not None
-        for one in (value if isinstance(value, list) else [value])
+        for element in (value if isinstance(value, list) else [value])
     ]
     try:
-        found = httpx2.URL(url)
+        parsed = httpx2.URL(url)
     except httpx2.InvalidURL:
-        raise RequestWrong("the address is not a web address", hint="Write https://host/path.") from None
-    return str(found.copy_with(params=[*found.params.multi_items(), *pairs]))
+        raise RequestInvalid("the address is not a web address", hint="Write https://host/path.") from None
+    return str(parsed.copy_with(params=[*parsed.params.multi_items(), *pairs]))
 
 
 def _headers(headers: Json) -> dict[str, str]:
     if not isinstance(headers, dict | None):
-        raise RequestWrong("`headers` is not an object", hint="Use an object: name: value.")
-    found: dict[str, str] = {}
+        raise RequestInvalid("`headers` is not an object", hint="Use an object: name: value.")
+    result: dict[str, str] = {}
     for name, value in (headers or {}).items():
         text = _plain(value, name).strip(" \t")
         if not _NAME.fullmatch(name) or not _VALUE.fullmatch(text):
-            raise RequestWrong(f"the header {name!r} cannot be sent", hint="Remove line breaks and control characters.")
+            raise RequestInvalid(
+                f"the header {name!r} cannot be sent", hint="Remove line breaks and control characters."
+            )
         if name.lower() in _OURS:
-            raise RequestWrong(f"the header {name!r} is set by the connection", hint="Omit it.")
+            raise RequestInvalid(f"the header {name!r} is set by the connection", hint="Omit it.")
         try:
             text.encode("ascii")
         except UnicodeEncodeError:
-            raise RequestWrong(
+            raise RequestInvalid(
                 f"the header {name!r} contains characters beyond ASCII", hint="Encode it, or send it in the body."
             ) from None
-        found[name.lower()] = text
-    return found
+        result[name.lower()] = text
+    return result
 
 
 def _authorize(headers: dict[str, str], auth: Json) -> None:
@@ -93,7 +95,7 @@ def _authorize(headers: dict[str, str], auth: Json) -> None:
     def credential(name: str) -> str:
         value = auth.get(name)
         if not isinstance(value, str):
-            raise RequestWrong(f"`auth` of the type {auth.get('type')!r} has no {name!r}", hint="Set it.")
+            raise RequestInvalid(f"`auth` of the type {auth.get('type')!r} has no {name!r}", hint="Set it.")
         return value
 
     match auth.get("type"):
@@ -128,7 +130,7 @@ def _plain(value: Json, name: str) -> str:
         case None:
             return ""
         case _:
-            raise RequestWrong(f"{name!r} is {type(value).__name__}, not one value", hint="Give a text or a number.")
+            raise RequestInvalid(f"{name!r} is {type(value).__name__}, not one value", hint="Give a text or a number.")
 
 
 def shown(call: HttpCall) -> str:
@@ -216,4 +218,4 @@ def wait_of(answer: HttpResponse) -> float | None:
 def failure_of_call(call: HttpCall, why: PointsmanError) -> Failure:
     """Return the failure of a call without a response."""
     message = f"{shown(call)}: {why}"
-    return Failure(code=why.code, message=message, hint=why.hint, retryable=isinstance(why, NotReached))
+    return Failure(code=why.code, message=message, hint=why.hint, retryable=isinstance(why, AddressUnreachable))

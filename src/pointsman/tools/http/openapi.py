@@ -56,20 +56,22 @@ def read_openapi(document: Json, *, source: str = "", server: str = "", prefix: 
 
 def _imported(document: JsonObject, source: str, server: str, prefix: str) -> OpenApiImport:
     reader = _OpenApiReader(document)
-    found = OpenApiImport()
+    api_import = OpenApiImport()
     for operation in reader.operations():
-        if len(found.tools) >= OPERATIONS_MAX:
-            found.losses.append(f"only the first {OPERATIONS_MAX} operations were read")
+        if len(api_import.tools) >= OPERATIONS_MAX:
+            api_import.losses.append(f"only the first {OPERATIONS_MAX} operations were read")
             break
-        name = _name(prefix + operation.name, found.tools)
+        name = _name(prefix + operation.name, api_import.tools)
         try:
-            found.tools[name] = reader.tool(operation, _server(reader, operation, source, server), found.losses)
+            api_import.tools[name] = reader.tool(
+                operation, _server(reader, operation, source, server), api_import.losses
+            )
         except OpenApiUnreadable as why:
-            found.losses.append(f"{operation.method.upper()} {operation.path}: omitted: {why}")
-    if not found.tools:
-        why = f": {found.losses[0]}" if found.losses else ""
+            api_import.losses.append(f"{operation.method.upper()} {operation.path}: omitted: {why}")
+    if not api_import.tools:
+        why = f": {api_import.losses[0]}" if api_import.losses else ""
         raise OpenApiUnreadable(f"the document has no operation that can be called{why}", hint="Give --server URL.")
-    return found
+    return api_import
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,13 +114,13 @@ class _OpenApiReader:
     def _at(self, reference: str) -> Json:
         if not reference.startswith("#/"):
             raise OpenApiUnreadable(f"{reference!r} refers to another document", hint="Bundle it into one file.")
-        found: Json = self.document
+        result: Json = self.document
         for part in reference[2:].split("/"):
             key = part.replace("~1", "/").replace("~0", "~")
-            if not isinstance(found, dict) or key not in found:
+            if not isinstance(result, dict) or key not in result:
                 raise OpenApiUnreadable(f"{reference!r} refers to nothing", hint="Repair the document.")
-            found = found[key]
-        return found
+            result = result[key]
+        return result
 
     def tool(self, operation: _Operation, server: str, losses: list[str]) -> JsonObject:
         url, query, headers = server.rstrip("/") + operation.path, dict[str, Json](), dict[str, Json]()
@@ -152,21 +154,21 @@ class _OpenApiReader:
 
     def _parameters(self, operation: _Operation) -> list[JsonObject]:
         """Return the parameters of the path, overridden by those of the operation."""
-        found: dict[tuple[str, str], JsonObject] = {}
+        result: dict[tuple[str, str], JsonObject] = {}
         for listed in (operation.shared.get("parameters"), operation.said.get("parameters")):
             for one in listed if isinstance(listed, list) else []:
                 parameter = self.resolved(one)
-                found[str(parameter.get("name")), str(parameter.get("in"))] = parameter
-        return [*found.values()]
+                result[str(parameter.get("name")), str(parameter.get("in"))] = parameter
+        return [*result.values()]
 
     def _body(self, operation: _Operation, arguments: _Arguments, described: JsonObject) -> None:
         body = self.resolved(operation.said.get("requestBody"))
         content = body.get("content")
         if not isinstance(content, dict) or not content:
             return
-        kind = next((one for one in content if "json" in one or one == "*/*"), None)
+        kind = next((part for part in content if "json" in part or part == "*/*"), None)
         if kind is None:
-            kind = next((one for one in content if one.startswith("text/")), None)
+            kind = next((part for part in content if part.startswith("text/")), None)
         if kind is None:
             raise OpenApiUnreadable(f"its body is {', '.join(sorted(content))}, not JSON or text")
         media = self.resolved(content[kind])
@@ -179,20 +181,23 @@ class _OpenApiReader:
     def _security(self, operation: _Operation, described: JsonObject, losses: list[str]) -> None:
         """Apply the first supported security requirement; its secrets are handles named after the schemes."""
         requirements = operation.said.get("security", self.document.get("security"))
-        ways = [one for one in requirements if isinstance(one, dict)] if isinstance(requirements, list) else []
+        alternatives = (
+            [requirement for requirement in requirements if isinstance(requirement, dict)]
+            if isinstance(requirements, list)
+            else []
+        )
         components = self.document.get("components")
         schemes = components.get("securitySchemes") if isinstance(components, dict) else None
-        if not ways or {} in ways:
+        if not alternatives or {} in alternatives:
             return
-        for way in ways:
-            placed = [_placed(name, self.resolved(_entry(schemes, name))) for name in way]
+        for alternative in alternatives:
+            placed = [_placed(name, self.resolved(_entry(schemes, name))) for name in alternative]
             if all(place is not None for place in placed):
                 for where, name, text in cast("list[tuple[str, str, str]]", placed):
                     cast("JsonObject", described[where])[name] = text
                 return
-        losses.append(
-            f"{operation.name}: it requires {', '.join(name for way in ways for name in way)}; add it by hand"
-        )
+        names = ", ".join(name for alternative in alternatives for name in alternative)
+        losses.append(f"{operation.name}: it requires {names}; add it by hand")
 
 
 class _Arguments:
@@ -208,31 +213,31 @@ class _Arguments:
         free = name
         while free in self._properties:
             free += "_"
-        found = self._schema(schema if isinstance(schema, dict) else {})
+        described = self._schema(schema if isinstance(schema, dict) else {})
         if (
-            isinstance(found, dict)
+            isinstance(described, dict)
             and isinstance(text := description.get("description"), str)
-            and "description" not in found
+            and "description" not in described
         ):
-            found = {**found, "description": text}
-        self._properties[free] = found
+            described = {**described, "description": text}
+        self._properties[free] = described
         if required or description.get("in") == "path":
             self._required.append(free)
         return free
 
     def schema(self) -> JsonObject:
-        found: JsonObject = {
+        result: JsonObject = {
             "type": "object",
             "properties": self._properties,
             "required": self._required,
             "additionalProperties": False,
         }
-        return {**found, "$defs": self._defs} if self._defs else found
+        return {**result, "$defs": self._defs} if self._defs else result
 
     def _schema(self, value: Json) -> Json:
         """Convert a schema of 3.0 to JSON Schema 2020-12. References point into `$defs`, so circular ones are safe."""
         if isinstance(value, list):
-            return [self._schema(one) for one in value]
+            return [self._schema(element) for element in value]
         if not isinstance(value, dict):
             return value
         reference = value.get("$ref")
@@ -251,25 +256,27 @@ class _Arguments:
             "exclusiveMinimum",
             "exclusiveMaximum",
         )
-        found = {
-            key: self._inner(key, one) for key, one in value.items() if key not in dropped and not key.startswith("x-")
+        described = {
+            key: self._inner(key, member)
+            for key, member in value.items()
+            if key not in dropped and not key.startswith("x-")
         }
         for bound, strict in (("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")):
             bounds = value.get(strict)
-            if bounds is True and bound in found:
-                found[strict] = found.pop(bound)
+            if bounds is True and bound in described:
+                described[strict] = described.pop(bound)
             elif isinstance(bounds, int | float) and not isinstance(bounds, bool):
-                found[strict] = bounds
+                described[strict] = bounds
         if value.get("nullable") is True:
-            return {"anyOf": [found, {"type": "null"}]}
-        return found
+            return {"anyOf": [described, {"type": "null"}]}
+        return described
 
     def _inner(self, key: str, value: Json) -> Json:
         """Convert the value of a keyword; literal values are not schemas and stay as they are."""
         if key in ("enum", "const", "default", "examples", "required"):
             return value
         if key == "properties" and isinstance(value, dict):
-            return {name: self._schema(one) for name, one in value.items()}
+            return {name: self._schema(member) for name, member in value.items()}
         return self._schema(value)
 
 
@@ -279,11 +286,13 @@ def _server(reader: _OpenApiReader, operation: _Operation, source: str, server: 
     listed = [server] if server else []
     for owner in (operation.said, operation.shared, reader.document):
         servers = owner.get("servers")
-        listed += [_filled(one) for one in servers if isinstance(one, dict)] if isinstance(servers, list) else []
-    found = urljoin(source, listed[0]) if listed else source and urljoin(source, "/")
-    if not _ABSOLUTE.match(found):
+        listed += (
+            [_filled(server) for server in servers if isinstance(server, dict)] if isinstance(servers, list) else []
+        )
+    url = urljoin(source, listed[0]) if listed else source and urljoin(source, "/")
+    if not _ABSOLUTE.match(url):
         raise OpenApiUnreadable("the document does not contain the address of its server", hint="Give --server URL.")
-    return found
+    return url
 
 
 def _filled(server: JsonObject) -> str:
@@ -297,11 +306,11 @@ def _filled(server: JsonObject) -> str:
 def _placed(name: str, scheme: JsonObject) -> tuple[str, str, str] | None:
     """Return where the secret of a scheme is sent and its template; None: it needs a person or several calls."""
     handle = "{secret." + _WORD.sub("_", name).upper().replace("-", "_") + "}"
-    kind, how = scheme.get("type"), str(scheme.get("scheme", "")).lower()
+    kind, scheme_name = scheme.get("type"), str(scheme.get("scheme", "")).lower()
     if kind == "apiKey" and scheme.get("in") in ("header", "query"):
         return ("headers" if scheme["in"] == "header" else "query"), str(scheme.get("name", "")), handle
-    if kind == "http" and how in ("bearer", "basic"):
-        return "headers", "Authorization", f"{how.capitalize()} {handle}"
+    if kind == "http" and scheme_name in ("bearer", "basic"):
+        return "headers", "Authorization", f"{scheme_name.capitalize()} {handle}"
     if kind in ("oauth2", "openIdConnect"):
         return "headers", "Authorization", f"Bearer {handle}"
     return None

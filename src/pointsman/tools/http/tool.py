@@ -158,7 +158,7 @@ class HttpTool:
 
     def _request(self, filling: Filling) -> JsonObject:
         described = self._described
-        found: JsonObject = {
+        result: JsonObject = {
             "url": filling.address(described.url),
             "method": described.method,
             "query": filling.tree(cast("Json", described.query)),
@@ -166,8 +166,8 @@ class HttpTool:
         }
         if described.body is not None:
             body = filling.whole(cast("Json", described.body))
-            found["body"] = None if body is UNSET else body
-        return found
+            result["body"] = None if body is UNSET else body
+        return result
 
 
 class Filling:

@@ -284,9 +284,9 @@ async def _drain(process: Process) -> None:
         pass
 
 
-def _signal(group: int, how: signal.Signals) -> None:
+def _signal(group: int, number: signal.Signals) -> None:
     with suppress(ProcessLookupError, PermissionError):
-        os.killpg(group, how)
+        os.killpg(group, number)
 
 
 def _answered(line: bytes) -> int | str | None:

@@ -1,4 +1,5 @@
-"""Client of one MCP server, a local command or a URL: one shared connection, reopened by the next call after it breaks.
+"""Client of one MCP server, a local command or a URL: one shared connection, reopened by the next call after it breaks;
+and the tools of the server, as `server__tool`.
 
     tools(), call() ─▶ connected? ─ no ─▶ a new task opens the connection and holds it until close() or a break
                            └─ yes ─▶ send the request, within the timeout of the server
@@ -10,7 +11,9 @@ Only the operator defines servers, in the settings.
 from __future__ import annotations
 
 import asyncio
+import fnmatch
 import logging
+import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from http import HTTPStatus
@@ -20,30 +23,30 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from pointsman.definition.json_schema import JsonSchema, SchemaWrong
+from pointsman.definition.json_schema import JsonSchema, JsonSchemaInvalid
 from pointsman.definition.model.base import Duration
 from pointsman.engine.failures import Failure, connection_problem, failure_by
 from pointsman.errors import OperatorError
 from pointsman.extras import ExtraMissing, need
-from pointsman.ports import SecretRule
+from pointsman.ports import SecretRule, ToolSpec
 from pointsman.redaction import NOTHING, Redaction, head, redaction_of
 from pointsman.tools.egress.addresses import SecretHosts, check_secrets
 from pointsman.tools.mcp.process import MALFORMED, NOT_JSON_RPC, ServerProcess
-from pointsman.tools.tool import ToolFailed
+from pointsman.tools.tool import Origin, Tool, ToolContext, ToolFailed, ToolLimits
 from pointsman.values import Json, JsonObject, Seconds
 
 if TYPE_CHECKING:
     import httpx2
     from mcp.client import Client
     from mcp.client._transport import Transport
-    from mcp.types import CallToolResult, ContentBlock, Tool
+    from mcp.types import CallToolResult, ContentBlock
+    from mcp.types import Tool as OfferedTool
     from pydantic import ValidationError
     from pydantic_core import ErrorDetails
 
     from pointsman.tools.egress.http_calls import EgressTransport
 
     Place = tuple[str | int, ...]
-
 
 NAME = r"^[A-Za-z_][\w-]{0,30}$"
 
@@ -83,9 +86,11 @@ def misfit(why: ValidationError) -> str:
     first = errors[0]
     at, branch = _branch(first)
     if branch:
-        errors = [one for one in errors if _branch(one)[0] == at]
-        other = {_branch(one)[1] for one in errors if one["type"] == "literal_error" and one["loc"][-1] == "type"}
-        relevant = [one for one in errors if _branch(one)[1] not in other]
+        errors = [error for error in errors if _branch(error)[0] == at]
+        other = {
+            _branch(error)[1] for error in errors if error["type"] == "literal_error" and error["loc"][-1] == "type"
+        }
+        relevant = [error for error in errors if _branch(error)[1] not in other]
         if not relevant:
             value = cast("object", first["input"])
             kind = cast("dict[str, object]", value).get("type") if isinstance(value, dict) else value
@@ -178,19 +183,19 @@ class McpServer:
     def timeout_s(self) -> float:
         return self.described.timeout.seconds
 
-    async def tools(self, *, needed_by: str = "") -> list[Tool]:
+    async def tools(self, *, needed_by: str = "") -> list[OfferedTool]:
         """Return the tools of the server. `needed_by`: the tool whose call needs the list. Raises `ToolFailed`."""
 
-        async def listed(client: Client) -> list[Tool]:
-            found: list[Tool] = []
+        async def listed(client: Client) -> list[OfferedTool]:
+            tools: list[OfferedTool] = []
             cursor: str | None = None
             for _ in range(PAGES_MAX):
                 page = await client.list_tools(cursor=cursor, cache_mode="bypass")
-                found += page.tools
+                tools += page.tools
                 cursor = page.next_cursor
-                if not cursor or len(found) >= LISTED_MAX:
+                if not cursor or len(tools) >= LISTED_MAX:
                     break
-            return found[:LISTED_MAX]
+            return tools[:LISTED_MAX]
 
         tools = await self._request(listed, f"its tools (for {needed_by!r})" if needed_by else "its tools")
         self._outputs = {tool.name: cast("JsonObject | None", tool.output_schema) for tool in tools}
@@ -216,8 +221,8 @@ class McpServer:
             return
         try:
             misfits = JsonSchema(cast("Json", schema)).misfits(cast("Json", answer.structured_content), most=1)
-            wrong = "".join(f": {one.message}" for one in misfits)
-        except SchemaWrong as why:
+            wrong = "".join(f": {misfit.message}" for misfit in misfits)
+        except JsonSchemaInvalid as why:
             wrong = f", because {why}"
         if wrong:
             message = (
@@ -366,7 +371,7 @@ class McpServer:
                 yield SecretHosts(name=name, value=value, hosts=(own, *self._rule(name).hosts))
 
     def _secrets(self, values: Mapping[str, str]) -> dict[str, str]:
-        found: dict[str, str] = {}
+        result: dict[str, str] = {}
         for name, value in values.items():
             try:
                 text = self._resolved(value)
@@ -379,9 +384,9 @@ class McpServer:
                         code="secret-missing", message=message, hint="Set it, or remove the handle from the settings."
                     )
                 )
-            found[name] = text
-        self._given = frozenset(found[name] for name in values if found[name] != values[name])
-        return found
+            result[name] = text
+        self._given = frozenset(result[name] for name in values if result[name] != values[name])
+        return result
 
     def _masked(self, text: str) -> str:
         """Return the text with the secrets of this server and all other known secrets masked."""
@@ -392,8 +397,8 @@ class McpServer:
         reason = "" if connection is None else connection.end_of(why)
         if not reason and isinstance(why, OSError) and why.filename:
             reason = f"{why.strerror}: {why.filename!r}"
-        how = "command" if self.described.command else "url"
-        hint = f"Correct `{how}` under [mcp.{self.name}] in the settings, or start the server."
+        transport = "command" if self.described.command else "url"
+        hint = f"Correct `{transport}` under [mcp.{self.name}] in the settings, or start the server."
         if not reason and self.described.url:
             import httpx2
 
@@ -521,7 +526,7 @@ def result_of(name: str, answer: CallToolResult) -> Json:
     `ToolFailed` if the server reports an error."""
     content: list[Json] = [_content(one) for one in answer.content]
     if answer.is_error:
-        texts = head(" ".join(one for one in content if isinstance(one, str)), EXCERPT)
+        texts = head(" ".join(part for part in content if isinstance(part, str)), EXCERPT)
         raise ToolFailed(Failure(code="tool-failed", message=f"the tool {name!r} failed: {texts or 'it failed'}"))
     if answer.structured_content is not None:
         structured = cast("Json", answer.structured_content)
@@ -535,7 +540,7 @@ def _content(block: ContentBlock) -> Json:
     return (
         block_json["text"]
         if block_json.get("type") == "text"
-        else {key: one for key, one in block_json.items() if key != "_meta"}
+        else {key: value for key, value in block_json.items() if key != "_meta"}
     )
 
 
@@ -558,3 +563,67 @@ def _retrieve(task: asyncio.Task[None]) -> None:
     """Mark the exception of a task as retrieved; the caller that opened the connection has received it."""
     if not task.cancelled():
         task.exception()
+
+
+SEPARATOR: Final = "__"
+NAME_CHARS_MAX: Final = 64
+ANYTHING: Final[JsonObject] = {"type": "object"}
+
+_WORD: Final = re.compile(r"[^A-Za-z0-9_-]")
+
+
+class McpTools:
+    """The tools of a server as a source of the registry."""
+
+    def __init__(self, server: McpServer) -> None:
+        self._server = server
+        self.prefix = server.name + SEPARATOR
+        self.origin: Origin = "mcp"
+        self.lasts = True
+
+    async def listed(self) -> list[Tool]:
+        """Return the tools that may be called. Raises `ToolFailed`."""
+        tools: dict[str, Tool] = {}
+        for offered in await self._server.tools():
+            if _matches(offered.name, self._server.described.tools):
+                name = (self.prefix + _WORD.sub("_", offered.name))[:NAME_CHARS_MAX]
+                tools.setdefault(name, self._tool(name, offered.name, offered))
+        return [*tools.values()]
+
+    def stand_in(self, name: str) -> Tool | None:
+        """Return a tool before the server was listed; None: it may not be called."""
+        native = name.removeprefix(self.prefix)
+        return self._tool(name, native, None) if _matches(native, self._server.described.tools) else None
+
+    async def close(self) -> None:
+        await self._server.close()
+
+    def _tool(self, name: str, native: str, offered: OfferedTool | None) -> Tool:
+        annotations = None if offered is None else offered.annotations
+        spec = ToolSpec(
+            name=name,
+            description="" if offered is None else offered.description or "",
+            parameters=ANYTHING if offered is None else cast("JsonObject", offered.input_schema),
+            idempotent=annotations is not None and bool(annotations.read_only_hint or annotations.idempotent_hint),
+            requires_approval=_matches(native, self._server.described.requires_approval),
+        )
+        return McpTool(self._server, native, spec)
+
+
+class McpTool:
+    """One tool of a server."""
+
+    def __init__(self, server: McpServer, native: str, spec: ToolSpec) -> None:
+        self._server = server
+        self._native = native
+        self.name = spec.name
+        self.spec = spec
+        self.limits = ToolLimits()
+
+    async def run(self, arguments: JsonObject, context: ToolContext) -> Json:
+        """Call the tool. Raises `ToolFailed`."""
+        return await self._server.call(self._native, arguments)
+
+
+def _matches(name: str, patterns: tuple[str, ...]) -> bool:
+    return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)

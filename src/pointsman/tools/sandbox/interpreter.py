@@ -57,11 +57,11 @@ SLACK_S: Final = 0.05
 _OVER_TIME: Final = re.compile(r"(sleep|feed time) limit exceeded: ")
 GRACE_S: Final = 2.0
 """Time after the deadline until the parent kills an interpreter that has not ended; includes its start."""
-PRINTED_CHARS_TOLD: Final = 2_000
+PRINTED_CHARS_SHOWN: Final = 2_000
 """Length of the end of the printed output that a failure contains."""
-FRAMES_TOLD_MAX: Final = 20
+FRAMES_SHOWN_MAX: Final = 20
 """Longer tracebacks show only the first and the last frames."""
-LINE_CHARS_TOLD_MAX: Final = 200
+LINE_CHARS_SHOWN_MAX: Final = 200
 
 
 class CodeFailed(AuthorError):
@@ -147,12 +147,12 @@ class _Call:
 class Interpreter:
     """Runs code in sandboxed worker processes. The first worker starts with the first run."""
 
-    def __init__(self, limits: CodeLimits, *, box: Preference = "auto") -> None:
+    def __init__(self, limits: CodeLimits, *, sandbox: Preference = "auto") -> None:
         self._limits = limits
         self._at_once = limits.at_once or os.cpu_count() or 1
         self._room = asyncio.Semaphore(self._at_once)
         self._threads: ThreadPoolExecutor | None = None
-        self._workers = Workers(memory_bytes=limits.memory_bytes, most=self._at_once, box=box)
+        self._workers = Workers(memory_bytes=limits.memory_bytes, most=self._at_once, sandbox=sandbox)
 
     async def run(self, source: str, inputs: Mapping[str, Json], *, execution: str = "") -> CodeResult:
         """Run code and return its result. Cancelling the call kills the process. Raises `CodeFailed`,
@@ -261,7 +261,7 @@ def failed(why: BaseException, *, is_late: bool, seconds: Seconds, printed: str)
     if isinstance(why, MontySyntaxError | MontyRuntimeError):
         details |= _stack_of(why)
     if printed:
-        details["output"] = tail(printed, PRINTED_CHARS_TOLD)
+        details["output"] = tail(printed, PRINTED_CHARS_SHOWN)
     return CodeFailed(Failure(code=code, message=message, hint=hint, retryable=retryable, details=details or None))
 
 
@@ -270,15 +270,15 @@ def _stack_of(why: MontySyntaxError | MontyRuntimeError) -> JsonObject:
     frames = why.traceback()
     if not frames:
         return {}
-    left_out = max(0, len(frames) - FRAMES_TOLD_MAX)
-    shown = [*frames[: FRAMES_TOLD_MAX // 2], *frames[len(frames) - FRAMES_TOLD_MAX // 2 :]] if left_out else frames
+    left_out = max(0, len(frames) - FRAMES_SHOWN_MAX)
+    shown = [*frames[: FRAMES_SHOWN_MAX // 2], *frames[len(frames) - FRAMES_SHOWN_MAX // 2 :]] if left_out else frames
     lines: list[str] = []
     for number, frame in enumerate(shown):
-        if left_out and number == FRAMES_TOLD_MAX // 2:
+        if left_out and number == FRAMES_SHOWN_MAX // 2:
             lines.append(f"  … {left_out} frames …")
         lines.append(f"  {_place_of(frame)}")
         if frame.source_line:
-            lines.append(f"    {head(frame.source_line.strip(), LINE_CHARS_TOLD_MAX)}")
+            lines.append(f"    {head(frame.source_line.strip(), LINE_CHARS_SHOWN_MAX)}")
     raised = f"{type(why.exception()).__name__}: {head(str(why.exception()), MESSAGE_CHARS_MAX)}"
     text = "\n".join(["Traceback (most recent call last):", *lines, raised])
     return {"traceback": text, "where": _place_of(frames[-1])}
@@ -317,11 +317,11 @@ class Worker(Struct, eq=False):
 class Workers:
     """Pool of idle workers, each waiting for more code of its execution. Thread-safe."""
 
-    def __init__(self, *, memory_bytes: int, most: int, box: Preference) -> None:
+    def __init__(self, *, memory_bytes: int, most: int, sandbox: Preference) -> None:
         """`most`: maximum number of idle workers."""
         self._memory_bytes = memory_bytes
         self._most = most
-        self._box: Preference = box
+        self._sandbox: Preference = sandbox
         self._lock = threading.Lock()
         self._waiting: list[Worker] = []
         self._start: Path | None = None
@@ -354,7 +354,7 @@ class Workers:
         """Write a script that starts the interpreter in the sandbox: its client accepts only a path."""
         bounds = SandboxLimits(seconds=LIFE, memory_bytes=Bytes(self._memory_bytes + BESIDE_BYTES))
         job = Job(program=interpreter(), arguments=("subprocess",), bounds=bounds, only_libraries=True)
-        line = shlex.join(sandbox_for(job, self._box).command_line(job))
+        line = shlex.join(sandbox_for(job, self._sandbox).command_line(job))
         hand_nothing_on()
         directory = Path(tempfile.mkdtemp(prefix="pointsman-code-"))
         weakref.finalize(self, shutil.rmtree, directory, ignore_errors=True)
@@ -374,10 +374,10 @@ def _pool(start: Path) -> Monty:
 def interpreter() -> str:
     """Return the path of the interpreter. Raises `SandboxMissing`."""
     beside = Path(sysconfig.get_path("scripts")) / PROGRAM
-    found = str(beside) if beside.is_file() else shutil.which(PROGRAM)
-    if found is None:
+    program = str(beside) if beside.is_file() else shutil.which(PROGRAM)
+    if program is None:
         raise SandboxMissing("the interpreter of code nodes is not installed", hint=install_hint("code"))
-    return str(Path(found).resolve())
+    return str(Path(program).resolve())
 
 
 def hand_nothing_on() -> None:
@@ -428,7 +428,7 @@ class ResultMeter:
                 self._count(value.bit_length() // 4)
                 return value
             case list() | tuple():
-                return [self.read(one, depth + 1) for one in cast("list[object]", value)]
+                return [self.read(element, depth + 1) for element in cast("list[object]", value)]
             case dict():
                 return self._object(cast("dict[object, object]", value), depth)
             case _:
@@ -436,13 +436,13 @@ class ResultMeter:
                 raise ResultUnusable(f"the result contains {_kind_of(value)}, which is not JSON", hint=hint)
 
     def _object(self, value: dict[object, object], depth: int) -> JsonObject:
-        found: JsonObject = {}
-        for key, one in value.items():
+        result: JsonObject = {}
+        for key, member in value.items():
             if not isinstance(key, str):
                 raise ResultUnusable(f"the result has the key {key!r:.50}", hint="Use texts as keys: str(key).")
             self._count(len(key))
-            found[key] = self.read(one, depth + 1)
-        return found
+            result[key] = self.read(member, depth + 1)
+        return result
 
     def _count(self, size: int) -> None:
         self._left -= size

@@ -56,12 +56,12 @@ class Job(Struct, frozen=True, kw_only=True):
 
 
 class SandboxSettings(BaseModel):
-    """Which box, and how much the code of code nodes may use of this machine."""
+    """The kind of sandbox, and the limits of the code of code nodes."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     box: Preference = "auto"
     timeout: Duration = Duration(Seconds(10.0))
-    """Memory limit of one run of code."""
+    """Time limit of one run of code."""
     memory: Size = Size(Bytes(128_000_000))
     result: Size = Size(Bytes(1_000_000))
     """Maximum size of the result of code."""

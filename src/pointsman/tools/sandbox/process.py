@@ -98,10 +98,10 @@ def find_sandbox(preference: Preference = "auto") -> Sandbox:
 
 def sandbox_for(job: Job, preference: Preference = "auto") -> Sandbox:
     """Return the sandbox if it can do the job. Raises `SandboxMissing`."""
-    box = find_sandbox(preference)
-    if lacking := box.lacks(job):
-        raise SandboxMissing(f"the sandbox {box.name!r} does not support {lacking}", hint=HINT)
-    return box
+    sandbox = find_sandbox(preference)
+    if lacking := sandbox.lacks(job):
+        raise SandboxMissing(f"the sandbox {sandbox.name!r} does not support {lacking}", hint=HINT)
+    return sandbox
 
 
 def _bubblewrap(machine: Machine) -> Sandbox:
@@ -129,7 +129,7 @@ def _landlock(machine: Machine) -> Sandbox:
 FINDERS: Final[dict[str, Callable[[Machine], Sandbox]]] = {"bubblewrap": _bubblewrap, "landlock": _landlock}
 
 
-def _tried(box: Sandbox) -> Sandbox:
+def _tried(sandbox: Sandbox) -> Sandbox:
     """Return the sandbox after a trial run. Raises `SandboxUnavailable` if the program fails or is not confined."""
     with tempfile.NamedTemporaryFile("w", prefix="pointsman-trial-") as file:
         file.write("not for a program in a box\n")
@@ -137,7 +137,12 @@ def _tried(box: Sandbox) -> Sandbox:
         job = Job(program="/bin/sh", arguments=("-c", TRIAL, "trial", file.name), bounds=SandboxLimits(seconds=TRIAL_S))
         try:
             ended = subprocess.run(
-                box.command_line(job), env={}, cwd="/", stdin=subprocess.DEVNULL, capture_output=True, timeout=TRIAL_S
+                sandbox.command_line(job),
+                env={},
+                cwd="/",
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=TRIAL_S,
             )
         except (OSError, subprocess.TimeoutExpired) as why:
             raise SandboxUnavailable(str(why)) from None
@@ -146,7 +151,7 @@ def _tried(box: Sandbox) -> Sandbox:
     if ended.returncode != HELD:
         lines = ended.stderr.decode(errors="replace").strip().splitlines()
         raise SandboxUnavailable(head(lines[0], 200) if lines else f"it ended with {ended.returncode}")
-    return box
+    return sandbox
 
 
 STOPPED: Final = frozenset({"T", "t", "Z", "X", ""})
@@ -163,10 +168,10 @@ class OutputTooLarge(CallerError):
     code: ClassVar[str] = "output-too-large"
 
 
-class TookTooLong(CallerError):
+class SandboxTimeout(CallerError):
     """Raised when a program exceeds its time limit; the program is killed."""
 
-    code: ClassVar[str] = "took-too-long"
+    code: ClassVar[str] = "sandbox-timeout"
 
 
 class SandboxFailed(OperatorError):
@@ -204,9 +209,9 @@ class _Room:
         return b"".join(parts)
 
 
-async def bounded(box: Sandbox, job: Job, stdin: bytes = b"") -> ProcessResult:
-    """Run a program with `stdin` as its standard input. Raises `SandboxFailed`, `OutputTooLarge`, `TookTooLong`."""
-    process = await _start(box, job, stdin)
+async def bounded(sandbox: Sandbox, job: Job, stdin: bytes = b"") -> ProcessResult:
+    """Run a program with `stdin` as its standard input. Raises `SandboxFailed`, `OutputTooLarge`, `SandboxTimeout`."""
+    process = await _start(sandbox, job, stdin)
     bound = asyncio.timeout(job.bounds.seconds)
     try:
         async with bound:
@@ -214,25 +219,25 @@ async def bounded(box: Sandbox, job: Job, stdin: bytes = b"") -> ProcessResult:
     except TimeoutError:
         if not bound.expired():
             raise
-        raise TookTooLong(f"it did not end within {job.bounds.seconds:g} s", hint="Give it more time.") from None
+        raise SandboxTimeout(f"it did not end within {job.bounds.seconds:g} s", hint="Give it more time.") from None
     finally:
         await _end(process)
     # A program that prints such a message itself also counts as not started: it looks like the sandbox's own.
-    if ended.code != 0 and ended.errors.startswith(box.complaints):
+    if ended.code != 0 and ended.errors.startswith(sandbox.complaints):
         first_line = ended.errors.decode(errors="replace").partition("\n")[0]
         raise SandboxFailed(
-            f"the sandbox {box.name!r} did not start the program: {first_line}",
+            f"the sandbox {sandbox.name!r} did not start the program: {first_line}",
             hint="`pointsman doctor` shows the state of the sandbox.",
         )
     return ended
 
 
-async def _start(box: Sandbox, job: Job, stdin: bytes) -> Process:
+async def _start(sandbox: Sandbox, job: Job, stdin: bytes) -> Process:
     """Start a program. A cancellation waits for the start: only a program that has started can be ended completely."""
-    user = box.user(job)
+    user = sandbox.user(job)
     starting = asyncio.ensure_future(
         asyncio.create_subprocess_exec(
-            *box.command_line(job),
+            *sandbox.command_line(job),
             stdin=PIPE if stdin else DEVNULL,
             stdout=PIPE,
             stderr=PIPE,

@@ -43,7 +43,7 @@ async def ask_postgres(question: SqlQuery) -> JsonObject:
             try:
                 return await _query(connection, question)
             finally:
-                await _let_go(connection)
+                await _close(connection)
     except TimeoutError as why:
         raise too_slow(question) from why
     except psycopg.errors.QueryCanceled as why:
@@ -68,7 +68,7 @@ async def _connected(question: SqlQuery) -> psycopg.AsyncConnection[TupleRow]:
     return connection
 
 
-async def _let_go(connection: psycopg.AsyncConnection[TupleRow]) -> None:
+async def _close(connection: psycopg.AsyncConnection[TupleRow]) -> None:
     try:
         await connection.cancel_safe(timeout=CANCEL_S)
     except psycopg.Error:
@@ -102,7 +102,7 @@ async def _refuse_the_mighty(cursor: Cursor, question: SqlQuery) -> None:
     await cursor.execute(_sql(IS_MIGHTY.format(roles)))
     if (await cursor.fetchone()) != (False,):
         raise failed(
-            "sql-role-too-mighty",
+            "sql-role-privileged",
             f"the role of the database {question.database!r} has more rights on the server than reading tables",
             hint="Use a role of its own with SELECT on the needed tables only: not a superuser, and not a "
             "member of pg_*_server_* roles.",

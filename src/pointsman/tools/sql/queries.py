@@ -105,8 +105,8 @@ class Table:
         )
 
     def to_json(self) -> JsonObject:
-        found: JsonObject = {"columns": [*self._columns], "rows": self._rows}
-        return {**found, "truncated": f"{self._cut}. Select less."} if self._cut else found
+        result: JsonObject = {"columns": [*self._columns], "rows": self._rows}
+        return {**result, "truncated": f"{self._cut}. Select less."} if self._cut else result
 
 
 def cell(value: object) -> Json:

@@ -138,7 +138,7 @@ class SqlTool:
         self.name = NAME
         self._databases = databases
         self._resolved = resolved
-        most = max(one.bytes_max for one in databases.values())
+        most = max(database.bytes_max for database in databases.values())
         self.limits = ToolLimits(output_bytes_max=Bytes(most + COLUMNS_BYTES))
         self.spec = ToolSpec(
             name=NAME, description=self._described(), parameters=_parameters(databases), idempotent=True
@@ -174,9 +174,9 @@ class SqlTool:
 
     def _described(self) -> str:
         databases = [
-            f"{name} ({engine_of(self._resolved(one.url) or '') or 'unknown'}{': ' if one.description else ''}"
-            f"{one.description})"
-            for name, one in self._databases.items()
+            f"{name} ({engine_of(self._resolved(database.url) or '') or 'unknown'}"
+            f"{': ' if database.description else ''}{database.description})"
+            for name, database in self._databases.items()
         ]
         where = "Tables are listed in sqlite_master or information_schema.tables."
         return f"{DESCRIPTION} Databases: {', '.join(databases)}. {where}"

@@ -96,10 +96,10 @@ class LibraryWithBuiltIns:
         if not is_built_in(reference):
             return await self._saved.find(reference)
         workflow, at, which = reference.partition("@")
-        found = _built_in(workflow, self._language)
-        if found is None or (at and which not in (str(REVISION), found.draft.version)):
+        built_in = _built_in(workflow, self._language)
+        if built_in is None or (at and which not in (str(REVISION), built_in.draft.version)):
             return None
-        return found
+        return built_in
 
     async def list(self, workflow: WorkflowId | None = None) -> list[WorkflowEntry]:
         """List as `Workflows.list` does: the saved workflows, then the built-in ones."""
@@ -108,8 +108,8 @@ class LibraryWithBuiltIns:
             return [*await self._saved.list(), *(_entry(one) for one in built_in if one is not None)]
         if not is_built_in(workflow):
             return await self._saved.list(workflow)
-        found = _built_in(workflow, self._language)
-        return [] if found is None else [_entry(found)]
+        built_in_workflow = _built_in(workflow, self._language)
+        return [] if built_in_workflow is None else [_entry(built_in_workflow)]
 
     async def delete(self, workflow: WorkflowId, *, after: int | None = None) -> bool:
         """Delete as `Workflows.delete` does. Raises `BuiltIn`."""
@@ -140,17 +140,17 @@ def _built_in(workflow: str, language: str) -> SavedWorkflow | None:
     return SavedWorkflow(draft=draft, revision=REVISION, digest=sha256(draft.text.encode()).hexdigest())
 
 
-def _entry(found: SavedWorkflow) -> WorkflowEntry:
-    draft = found.draft
+def _entry(workflow: SavedWorkflow) -> WorkflowEntry:
+    draft = workflow.draft
     return WorkflowEntry(
         id=draft.id,
-        revision=found.revision,
+        revision=workflow.revision,
         name=draft.name,
         version=draft.version,
         dialect=draft.dialect,
         created=draft.created,
         author=draft.author,
-        digest=found.digest,
+        digest=workflow.digest,
         description=draft.native.get("description"),
         tags=tags_in(draft.native.get("tags")),
         names=names_in(draft.native.get("name")),
@@ -166,9 +166,9 @@ def with_id(source: Workflow, workflow: str) -> Workflow:
     invalid id."""
     before = source.definition
     for text in _texts(source, str(before.id), workflow):
-        found = Workflow.parse(text, name=workflow, dialect=source.read.dialect)
-        if found.read.workflow is not None and found.read.workflow == before.model_copy(update={"id": workflow}):
-            return found
+        parsed = Workflow.parse(text, name=workflow, dialect=source.read.dialect)
+        if parsed.read.workflow is not None and parsed.read.workflow == before.model_copy(update={"id": workflow}):
+            return parsed
     document = before.model_copy(update={"id": workflow}).to_document()
     renamed = Workflow.of(document, name=workflow).definition
     original = unwrapped(source.original)[0].document if isinstance(source.original, dict) else None
@@ -176,9 +176,9 @@ def with_id(source: Workflow, workflow: str) -> Workflow:
     return _checked(Workflow.of(written.document, name=workflow, dialect=source.read.dialect), workflow, document)
 
 
-def _checked(found: Workflow, workflow: str, native: JsonObject) -> Workflow:
-    if found.definition.id == workflow:
-        return found
+def _checked(parsed: Workflow, workflow: str, native: JsonObject) -> Workflow:
+    if parsed.definition.id == workflow:
+        return parsed
     again = Workflow.of(native, name=workflow)  # The dialect has no field for an id.
     if again.definition.id != workflow:
         raise AuthorError(f"{workflow!r} cannot be the id of this document", hint="Choose another id.")

@@ -29,10 +29,13 @@ GOOD_ID: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
 PATH_CHARS_MAX: Final = 200
 SERVER_ERRORS: Final = 500
 LOOKED_AFTER: Final = frozenset({"/health", "/ready", "/metrics"})
-SECRET_PATHS: Final = frozenset({"/api/webhooks/{path}", "/api/webhooks/{path:path}"})
+SECRET_PATHS: Final = frozenset(
+    {"/api/webhooks/{path}", "/api/webhooks/{path:path}", "/form/{token}", "/embed/{token}"}
+    | {"/api/published/{token}", "/api/published/{token}/runs", "/api/published/{token}/runs/{run}"}
+)
 CLIENT_LEFT: Final = 499
 """Logged status if the client disconnected before the answer."""
-STRANGERS: Final = LogThrottle(each=200, period_s=60.0)
+UNAUTHENTICATED: Final = LogThrottle(each=200, period_s=60.0)
 """Limits the log lines of requests without a caller: 200 per status and minute."""
 
 
@@ -93,12 +96,12 @@ def counted(measures: Measuring) -> RequestObserver:
     requests = measures.counter("pointsman_http_requests", "Requests that were answered.", *labels)
     seconds = measures.histogram("pointsman_http_request_seconds", "Duration until the last byte.", "operation")
 
-    def observer(one: RequestRecord) -> None:
-        method = one.method if one.method in METHODS else "other"
-        operation = one.operation or "none"
-        requests.labels(method, operation, str(one.status)).inc()
+    def observer(record: RequestRecord) -> None:
+        method = record.method if record.method in METHODS else "other"
+        operation = record.operation or "none"
+        requests.labels(method, operation, str(record.status)).inc()
         if not operation.endswith("/stream"):
-            seconds.labels(operation).observe(one.seconds)
+            seconds.labels(operation).observe(record.seconds)
 
     return observer
 
@@ -106,25 +109,25 @@ def counted(measures: Measuring) -> RequestObserver:
 METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 
-def logged(one: RequestRecord) -> None:
+def logged(record: RequestRecord) -> None:
     """Log a request; successful health checks and scrapes only at debug level."""
-    if one.status >= SERVER_ERRORS:
+    if record.status >= SERVER_ERRORS:
         weight = logging.ERROR
     else:
-        weight = logging.DEBUG if one.operation in LOOKED_AFTER else logging.INFO
+        weight = logging.DEBUG if record.operation in LOOKED_AFTER else logging.INFO
     fields: JsonObject = {
-        "requestId": one.id,
-        "method": one.method[:PATH_CHARS_MAX],
-        # The address of a webhook contains its secret.
-        "path": one.operation if one.operation in SECRET_PATHS else one.path[:PATH_CHARS_MAX],
-        "status": one.status,
-        "ms": round(one.seconds * 1000, 1),
-        "caller": one.caller or None,
+        "requestId": record.id,
+        "method": record.method[:PATH_CHARS_MAX],
+        # The addresses of webhooks and of published forms contain secrets.
+        "path": record.operation if record.operation in SECRET_PATHS else record.path[:PATH_CHARS_MAX],
+        "status": record.status,
+        "ms": round(record.seconds * 1000, 1),
+        "caller": record.caller or None,
     }
-    if one.caller:
+    if record.caller:
         log_event(weight, "http.request", fields)
     else:
-        STRANGERS.say(weight, "http.request", fields, kind=str(one.status))
+        UNAUTHENTICATED.say(weight, "http.request", fields, kind=str(record.status))
 
 
 OWN_NAMES: Final = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -136,6 +139,10 @@ USUAL_PORTS: Final[Mapping[str, str]] = {"http": ":80", "https": ":443"}
 PART_BYTES: Final = 65_536
 """Largest part of a response body that is written at once, in bytes."""
 READING: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+POLICY: Final = b"content-security-policy"
+FRAMES: Final = b"x-frame-options"
+FRAMED: Final = b"frame-ancestors http"
+"""In the policy of a page that other sites may contain in a frame."""
 SAFE: Final[tuple[tuple[bytes, bytes], ...]] = (
     (b"x-content-type-options", b"nosniff"),
     (b"x-frame-options", b"DENY"),
@@ -196,6 +203,8 @@ class SecurityMiddleware:
             if message["type"] == "http.response.start":
                 headers = list(message["headers"])
                 names = {name for name, _ in headers}
+                if any(name == POLICY and FRAMED in value for name, value in headers):
+                    names.add(FRAMES)  # The older header would forbid every frame.
                 message["headers"] = headers + [pair for pair in SAFE if pair[0] not in names]
             for part in _parts_of(message):
                 await send(part)
@@ -222,7 +231,7 @@ class SecurityMiddleware:
     def _check_origin(self, headers: Headers, host: str) -> None:
         """Accept a change only from a program or a page of this server. Raises `Refused`."""
         origins, site = headers.getlist("origin"), headers.get("sec-fetch-site", "none")
-        if any(_authority_of(one) != host for one in origins) or site not in ("none", "same-origin"):
+        if any(_authority_of(origin) != host for origin in origins) or site not in ("none", "same-origin"):
             raise Refused(
                 HTTPStatus.FORBIDDEN,
                 "origin-refused",
@@ -235,7 +244,7 @@ class SecurityMiddleware:
 def _host_of(headers: Headers) -> str:
     """Return the `Host` header (name and port) in lower case. Raises `Refused` if it is missing or invalid."""
     hosts = headers.getlist("host")
-    if len(hosts) == 1 and (found := HOST.fullmatch(hosts[0])) and int(found[1] or 0) <= PORT_MAX:
+    if len(hosts) == 1 and (match := HOST.fullmatch(hosts[0])) and int(match[1] or 0) <= PORT_MAX:
         return hosts[0].lower()
     raise Refused(
         HTTPStatus.BAD_REQUEST,
@@ -248,10 +257,10 @@ def _host_of(headers: Headers) -> str:
 def _authority_of(origin: str) -> str:
     """Return the authority of an origin in the form of `Host`; empty: the origin is opaque or invalid."""
     try:
-        found = urlsplit(origin)
+        parts = urlsplit(origin)
     except ValueError:
         return ""
-    return found.netloc.lower().removesuffix(USUAL_PORTS.get(found.scheme, ""))
+    return parts.netloc.lower().removesuffix(USUAL_PORTS.get(parts.scheme, ""))
 
 
 def _parts_of(message: Message) -> Iterator[Message]:

@@ -73,7 +73,7 @@ class _Migration:
 
     def run(self) -> None:
         sources = [self._sources(index, step) for index, step in enumerate(self.steps)]
-        roots = [index for index, found in enumerate(sources) if not any(isinstance(source, int) for source in found)]
+        roots = [index for index, listed in enumerate(sources) if not any(isinstance(source, int) for source in listed)]
         if len(roots) > 1:
             self.nodes.append({"id": "start", "type": "start"})
             self.edges.extend({"source": "start", "target": f"{self._entry(index)}"} for index in roots)
@@ -89,16 +89,16 @@ class _Migration:
 
     def _sources(self, index: int, step: Record) -> list[str | int]:
         """Return the sources of a step's inputs: the user, or numbers of steps. Without any: the previous step."""
-        found: list[str | int] = []
+        result: list[str | int] = []
         for at, source in enumerate(list_of(step.value.get("input_sources"))):
             number = int(source) if isinstance(source, str) and source.isdigit() and len(source) < 6 else source
             if number == USER:
-                found.append(USER)
+                result.append(USER)
             elif isinstance(number, int) and not isinstance(number, bool) and 1 <= number <= index:
-                found.append(number)
+                result.append(number)
             else:
                 self._unknown(index, step, at, source)
-        return found or [index or USER]
+        return result or [index or USER]
 
     def _unknown(self, index: int, step: Record, at: int, source: Json) -> None:
         pointer = f"{step.at('input_sources')}/{at}"

@@ -1,0 +1,306 @@
+"""Publications: workflows that people without an account start by a link, on a page or in a frame of another site.
+
+    publish ─▶ a random token ─▶ https://…/form/TOKEN   (the page)     https://…/embed/TOKEN   (in frames of `origins`)
+    visitor ─▶ the input ─▶ an execution of the publisher ─▶ a signed name of the run ─▶ its status and its output
+
+Nothing is published unless its owner does so. Executions belong to the publisher, whose rights are checked at each
+start. A visitor who knows the token sees the texts and the input fields of the form; one who also has the signed name
+of a run, its status and, if the publisher allows it, its output. Unpublishing deletes token and signing key, so that
+both are refused by the next request, in every process.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+import secrets
+from typing import ClassVar, Final, Literal, cast
+
+import msgspec
+from msgspec import Struct, field
+from typing_extensions import TypedDict
+
+from pointsman.auth.callers import Caller
+from pointsman.auth.rate_limiter import RateLimiter
+from pointsman.auth.sharing import must_own
+from pointsman.auth.subjects import DEFINITIONS
+from pointsman.context import AppContext, Part
+from pointsman.errors import AuthorError, CallerError
+from pointsman.executions.children import view_of
+from pointsman.executions.start import start_as
+from pointsman.triggers.starts import owner_for
+from pointsman.values import ExecutionId, Instant, Json, JsonObject
+from pointsman.workflows.authors import Party, owner_of
+
+PUBLICATION: Final = "publication"
+"""Kind of the entries, by workflow."""
+TOKEN: Final = "publication-token"
+"""Kind of the entries that name the workflow of a token."""
+TRIGGER: Final = "form"
+"""Kind of the trigger of its executions."""
+ORIGIN: Final = re.compile(r"https?://[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?(:[0-9]{1,5})?")
+"""An origin without wildcards: it becomes a part of a content security policy."""
+ORIGINS_MAX: Final = 20
+TITLE_CHARS_MAX: Final = 200
+TEXT_CHARS_MAX: Final = 4_000
+STARTS_PER_MINUTE: Final = 10
+"""For each publication and network address."""
+READS_PER_S: Final = 5.0
+READS_AT_ONCE: Final = 60
+ENDED: Final = frozenset({"completed", "failed", "cancelled"})
+
+RunStatus = Literal["running", "completed", "failed", "cancelled"]
+
+
+class NotPublished(CallerError):
+    """No publication has this token, or it was withdrawn."""
+
+    code: ClassVar[str] = "not-published"
+
+
+class PublicationInvalid(CallerError):
+    """A part of a publication cannot be used."""
+
+    code: ClassVar[str] = "publication-invalid"
+
+
+class PublicationRequest(Struct, frozen=True, kw_only=True):
+    """What the owner of a workflow chooses for its form."""
+
+    title: str = ""
+    """Empty: the name of the workflow."""
+    text: str = ""
+    thanks: str = ""
+    """What a visitor reads when the execution has completed; empty: a usual text."""
+    login: bool = False
+    """Whether visitors must be logged in to this server."""
+    output: bool = True
+    """Whether visitors see the output."""
+    origins: tuple[str, ...] = ()
+    """Sites whose pages may contain the form in a frame."""
+
+
+class Publication(PublicationRequest, frozen=True, kw_only=True):
+    """A stored publication."""
+
+    workflow: str
+    token: str
+    signing_key: str
+    owners: list[Party] = field(default_factory=list[Party])
+    """The people in whose name it starts executions."""
+    changed: Instant = Instant(0.0)
+    by: str = ""
+
+
+class PublicationView(TypedDict):
+    """The publication of a workflow, for its owner."""
+
+    published: bool
+    path: str | None
+    """Path of the page; null: it is not published."""
+    embedPath: str | None
+    """Path of the page for frames; null: no other site may contain it."""
+    title: str
+    text: str
+    thanks: str
+    login: bool
+    output: bool
+    origins: list[str]
+    changedAt: float | None
+    changedBy: str
+
+
+class FormView(TypedDict):
+    """A published form, for visitors."""
+
+    title: str
+    text: str
+    thanks: str
+    login: bool
+    """Whether visitors must be logged in."""
+    output: bool
+    input: Json
+    """JSON Schema of the input."""
+
+
+class StartedRun(TypedDict):
+    """A started execution, for the visitor who started it."""
+
+    run: str
+    """Signed name of the run. Whoever has it and the token can read the run."""
+
+
+class FormRunView(TypedDict):
+    """The state of a run, for the visitor who started it."""
+
+    status: RunStatus
+    waiting: bool
+    """Whether it waits for a person."""
+    output: Json
+    """null, unless it has completed and the publisher shows it."""
+
+
+NOT_PUBLISHED: Final[PublicationView] = {
+    "published": False,
+    "path": None,
+    "embedPath": None,
+    "title": "",
+    "text": "",
+    "thanks": "",
+    "login": False,
+    "output": True,
+    "origins": [],
+    "changedAt": None,
+    "changedBy": "",
+}
+
+
+def _start_limiter(app: AppContext) -> RateLimiter:
+    says = f"starts more than {STARTS_PER_MINUTE} runs of a form per minute"
+    return RateLimiter(app.clock, per_s=STARTS_PER_MINUTE / 60, burst=STARTS_PER_MINUTE, says=says)
+
+
+def _read_limiter(app: AppContext) -> RateLimiter:
+    says = f"reads a form more than {READS_PER_S:g} times per second"
+    return RateLimiter(app.clock, per_s=READS_PER_S, burst=READS_AT_ONCE, says=says)
+
+
+STARTS: Final = Part[RateLimiter]("starts of forms", _start_limiter)
+READS: Final = Part[RateLimiter]("reads of forms", _read_limiter)
+
+
+async def publication_of(app: AppContext, caller: Caller, workflow: str) -> PublicationView:
+    """Return the publication of a workflow to its owner or an admin. Raises `NotAllowed`."""
+    await must_own(app, caller, workflow, "see its publication")
+    entry = await app.store.entries.find(PUBLICATION, workflow)
+    return NOT_PUBLISHED if entry is None else publication_view(msgspec.convert(entry.value, Publication))
+
+
+async def publish(
+    app: AppContext, caller: Caller, workflow: str, request: PublicationRequest, *, new_link: bool
+) -> PublicationView:
+    """Publish a workflow, or change its publication. The link stays unless `new_link` is set.
+
+    Raises `NotAllowed` unless the caller owns the workflow, `UnknownWorkflow`, `PublicationInvalid`.
+    """
+    await must_own(app, caller, workflow, "publish it")
+    await app[DEFINITIONS].saved(workflow)
+    _check(request)
+    entry = await app.store.entries.find(PUBLICATION, workflow)
+    before = None if entry is None else msgspec.convert(entry.value, Publication)
+    keeps = before is not None and not new_link
+    publication = Publication(
+        **msgspec.structs.asdict(request),
+        workflow=workflow,
+        token=before.token if before is not None and keeps else secrets.token_urlsafe(18),
+        signing_key=before.signing_key if before is not None and keeps else secrets.token_hex(32),
+        owners=owner_of(caller),
+        changed=Instant(app.clock.now()),
+        by=caller.name,
+    )
+    if before is not None and not keeps:
+        await app.store.entries.delete(TOKEN, before.token)
+    await app.store.entries.put(PUBLICATION, workflow, msgspec.to_builtins(publication))
+    await app.store.entries.put(TOKEN, publication.token, workflow)
+    return publication_view(publication)
+
+
+async def unpublish(app: AppContext, caller: Caller, workflow: str) -> None:
+    """Withdraw a publication. Its link and the runs that were started by it are refused from now on. Idempotent."""
+    await must_own(app, caller, workflow, "unpublish it")
+    await drop_publication(app, workflow)
+
+
+async def drop_publication(app: AppContext, workflow: str) -> None:
+    """Delete the publication of a workflow, if there is one."""
+    entry = await app.store.entries.find(PUBLICATION, workflow)
+    if entry is not None:
+        await app.store.entries.delete(PUBLICATION, workflow)
+        await app.store.entries.delete(TOKEN, msgspec.convert(entry.value, Publication).token)
+
+
+async def find_publication(app: AppContext, token: str, address: str) -> Publication:
+    """Return the publication with a token, for a visitor from this network address. Raises `NotPublished`,
+    `TooManyRequests`."""
+    app[READS].take(address)
+    entries = app.store.entries
+    named = await entries.find(TOKEN, token) if token.isprintable() else None
+    entry = None if named is None else await entries.find(PUBLICATION, str(named.value))
+    publication = None if entry is None else msgspec.convert(entry.value, Publication)
+    if publication is None or not hmac.compare_digest(publication.token.encode(), token.encode()):
+        raise NotPublished("nothing is published at this address", hint="Ask for a new link.")
+    return publication
+
+
+async def form_view(app: AppContext, publication: Publication) -> FormView:
+    """Return the form for visitors. Raises `NotPublished` if the workflow is gone or switched off."""
+    try:
+        workflow, _ = await app[DEFINITIONS].saved(publication.workflow)
+    except (CallerError, AuthorError):
+        raise NotPublished("nothing is published at this address", hint="Ask for a new link.") from None
+    if workflow.enabled is False:
+        raise NotPublished("nothing is published at this address", hint="Ask for a new link.")
+    return {
+        "title": publication.title or str(workflow.name or workflow.id),
+        "text": publication.text,
+        "thanks": publication.thanks,
+        "login": publication.login,
+        "output": publication.output,
+        "input": workflow.input_schema or {"type": "object"},
+    }
+
+
+async def publisher_of(app: AppContext, publication: Publication) -> Caller:
+    """Return the publisher with present rights. Raises `TriggerStopped`."""
+    return await owner_for(app, publication.owners, publication.workflow)
+
+
+async def start_run(app: AppContext, publisher: Caller, publication: Publication, input: Json, key: str) -> StartedRun:
+    """Start an execution for a visitor. Repeated calls with one `key` start one. Raises the errors of `start_as`."""
+    trigger: JsonObject = {"kind": TRIGGER, "id": publication.workflow}
+    execution = await start_as(
+        app, publisher, publication.workflow, input, key=f"form {publication.token} {key}", trigger=trigger
+    )
+    return {"run": f"{execution.id}.{_signature(publication, execution.id)}"}
+
+
+async def run_view(app: AppContext, publication: Publication, run: str) -> FormRunView:
+    """Return the state of a run. Raises `NotPublished` for a name that this publication did not sign."""
+    execution, _, signature = run.rpartition(".")
+    if not hmac.compare_digest(_signature(publication, execution).encode(), signature.encode()):
+        raise NotPublished("this run was not started here", hint="Fill in the form again.")
+    view = await view_of(app, ExecutionId(execution))
+    status = cast("RunStatus", view["status"] if view["status"] in ENDED else "running")
+    shows = status == "completed" and publication.output
+    return {"status": status, "waiting": bool(view["waiting"]), "output": view["output"] if shows else None}
+
+
+def publication_view(publication: Publication) -> PublicationView:
+    return {
+        "published": True,
+        "path": f"/form/{publication.token}",
+        "embedPath": f"/embed/{publication.token}" if publication.origins else None,
+        "title": publication.title,
+        "text": publication.text,
+        "thanks": publication.thanks,
+        "login": publication.login,
+        "output": publication.output,
+        "origins": [*publication.origins],
+        "changedAt": publication.changed,
+        "changedBy": publication.by,
+    }
+
+
+def _check(request: PublicationRequest) -> None:
+    if len(request.title) > TITLE_CHARS_MAX or max(len(request.text), len(request.thanks)) > TEXT_CHARS_MAX:
+        raise PublicationInvalid("a text of the form is too long", hint=f"At most {TEXT_CHARS_MAX} characters.")
+    if len(request.origins) > ORIGINS_MAX:
+        raise PublicationInvalid("there are too many sites", hint=f"At most {ORIGINS_MAX}.")
+    for origin in request.origins:
+        if ORIGIN.fullmatch(origin) is None:
+            raise PublicationInvalid(f"{origin[:100]!r} is not an origin", hint="Write https://www.example.com.")
+
+
+def _signature(publication: Publication, execution: str) -> str:
+    return hmac.new(publication.signing_key.encode(), execution.encode(), hashlib.sha256).hexdigest()
