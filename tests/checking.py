@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pointsman.definition.checks.subject import NOTHING_ASKED, Installation
+from pointsman.definition.checks.subject import UNKNOWN_INSTALLATION, Installation
 from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.definition.problems import Problem
 from pointsman.definition.reading.documents import Document
-from pointsman.dialects.checking import found_in, positioned_problems
 from pointsman.dialects.detect import ReadDocument, read_workflow
+from pointsman.workflows.checking import found_in, positioned_problems
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ def check_document(
     *,
     dialect: str | None = None,
     name: str = "",
-    known: Installation = NOTHING_ASKED,
+    known: Installation = UNKNOWN_INSTALLATION,
     drop_dangling: bool = False,
 ) -> CheckedDocument:
     """Read the only workflow of a document and check it. `drop_dangling` disables edges with a missing end."""

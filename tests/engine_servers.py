@@ -142,6 +142,8 @@ class TemporalServer:
             "log-level": "warn",
         }
         given = [part for name, value in options.items() for part in (f"--{name}", value)]
+        fair = [f"matching.{name}=true" for name in ("useNewMatcher", "enableFairness")]
+        given += [part for value in fair for part in ("--dynamic-config-value", value)]
         return [str(self._program), "server", "start-dev", "--headless", *given]
 
     def environment(self) -> dict[str, str]:
@@ -175,6 +177,8 @@ class RestateServer:
             "RESTATE_LISTEN_MODE": "tcp",
             "RESTATE_DEFAULT_NUM_PARTITIONS": "4",
             "RESTATE_ROCKSDB_TOTAL_MEMORY_SIZE": "256 MiB",
+            "RESTATE_WORKER__INVOKER__HTTP2_KEEP_ALIVE_INTERVAL": "4s",
+            "RESTATE_WORKER__INVOKER__HTTP2_KEEP_ALIVE_TIMEOUT": "4s",
             "RESTATE_DISABLE_TELEMETRY": "true",
             "RESTATE_LOG_DISABLE_ANSI_CODES": "true",
         }

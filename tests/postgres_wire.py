@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, Literal, Self, TypeAlias
 
@@ -50,12 +51,17 @@ class Wire:
         assert connection is not None
         self._connections.add(connection)
         try:
-            await self._pass(reader, writer)
+            with suppress(ConnectionError):  # A process was killed.
+                await self._pass(reader, writer)
         finally:
             self._connections.discard(connection)
 
     async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        behind, before = await asyncio.open_unix_connection(self._server)
+        try:
+            behind, before = await asyncio.open_unix_connection(self._server)
+        except OSError:  # The server is down.
+            writer.close()
+            return
         muted = asyncio.Event()
         adds_rows = False
 

@@ -17,8 +17,7 @@ from pointsman.auth.vault_keys import FILE, VARIABLE, SecretUnreadable, VaultKey
 from pointsman.operations.backup import back_up, restore
 from pointsman.operations.health import findings
 from pointsman.ports import SecretRule
-from pointsman.settings import Settings
-from pointsman.settings.display import shown
+from pointsman.settings import Settings, shown
 from pointsman.tools.tool import Tool
 from pointsman.values import Instant, Json
 

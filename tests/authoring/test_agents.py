@@ -47,7 +47,7 @@ async def test_an_agent_in_a_chat_designs_saves_and_runs_a_workflow_that_stays(t
         offer_verbs(app.tools, lambda: app.context, "editor")
         turn = await app.start(Workflow.parse(ASSISTANT), "Double numbers for me.", session="s1", by="ada")
         assert await turn.output() == "It doubles numbers: 42."
-        told = json.dumps((await turn.view()), default=str) + json.dumps([one async for one in turn.events()])
+        told = json.dumps((await turn.view()), default=str) + json.dumps([one async for one in turn.journal()])
         assert "did you mean" in told.lower()
         assert '"output": 42' in told.replace('\\"', '"')
         (entry,) = await app.workflows("calc")

@@ -14,7 +14,7 @@ from pointsman.authoring.design import (
     GUIDE,
     NODES_MAX,
     ROUNDS_MAX,
-    NoDesigner,
+    DesignModelMissing,
     Round,
     design,
     design_briefing,
@@ -60,7 +60,7 @@ def app_with(script: Script | None, store: str = "memory:") -> Pointsman:
 async def test_a_model_corrects_problems_until_none_is_left() -> None:
     heard: list[Round] = []
     async with app_with(saying("I would love to!", DANGLING, GOOD)) as app:
-        made = await design(app.context, "A note about a topic.", hear=heard.append)
+        made = await design(app.context, "A note about a topic.", listener=heard.append)
     assert made.ok
     assert made.made is not None
     assert made.made.definition.id == "note"
@@ -130,7 +130,7 @@ async def test_large_designs_are_refused_by_their_size() -> None:
 
 async def test_the_scripted_model_refuses_to_design() -> None:
     async with app_with(None) as app:
-        with pytest.raises(NoDesigner, match="cannot design workflows"):
+        with pytest.raises(DesignModelMissing, match="cannot design workflows"):
             await design(app.context, "A note.")
 
 

@@ -15,10 +15,10 @@ from pointsman.auth.subjects import UnknownWorkflow
 from pointsman.authoring.edits import Edited, edit
 from pointsman.authoring.operations import OperationRefused, read_operations
 from pointsman.authoring.tools import Workbench
+from pointsman.definition.problems import WorkflowInvalid
 from pointsman.settings import Settings
 from pointsman.values import Json, JsonObject
 from pointsman.workflows.revisions import NoSuchRevision, RevisionMoved
-from pointsman.workflows.sources import WorkflowInvalid
 from tests.dialects.corpus_files import CORPUS
 
 LETTER = """\

@@ -13,7 +13,7 @@ from pointsman.auth.audit import AUDIT
 from pointsman.auth.callers import Caller, NotAllowed
 from pointsman.auth.subjects import UnknownWorkflow
 from pointsman.auth.verbs import VerbRule, rules_in
-from pointsman.authoring.design import NoDesigner
+from pointsman.authoring.design import DesignModelMissing
 from pointsman.authoring.operations import read_operations
 from pointsman.authoring.verbs import AuthoringVerbs
 from pointsman.session import Session
@@ -35,9 +35,9 @@ CALLS: Final[dict[str, Call]] = {
 }
 RULES: Final[dict[str, VerbRule]] = rules_in(AuthoringVerbs)
 ENTRIES: Final = {
-    "design": ("name=letter", "no-designer"),
+    "design": ("name=letter", "design-model-missing"),
     "edit": ("workflow=letter, revision=2", None),
-    "edit_by_words": ("workflow=letter", "no-designer"),
+    "edit_by_words": ("workflow=letter", "design-model-missing"),
     "restore": ("workflow=letter, revision=1", None),
     "try_agent": ("name=writer", None),
     "try_workflow": ("workflow=letter", None),
@@ -82,7 +82,7 @@ async def test_each_verb_hides_its_object_from_other_users(app: Pointsman, name:
 
 @pytest.mark.parametrize("name", ENTRIES)
 async def test_each_verb_writes_one_audit_entry(app: Pointsman, name: str) -> None:
-    with suppress(NoDesigner):
+    with suppress(DesignModelMissing):
         await CALLS[name](app.acting_as(Caller(name="root", role="admin")))
     target, refused = ENTRIES[name]
     (found,) = await entries(app, "root")

@@ -10,7 +10,7 @@ import pytest
 from pointsman.executions.opening import drive
 from pointsman.testing.clock import run_virtually
 from pointsman.values import Json, JsonObject
-from tests.examples.plays import overheard
+from tests.examples.example_runs import overheard
 from tests.scenarios import installation, written
 
 pytestmark = pytest.mark.integration

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pointsman.chat.verbs import CHARS_MAX, Command, CommandUnclear, command_of, parse_command
+from pointsman.chat.verbs import CHARS_MAX, Command, CommandInvalid, command_of, parse_command
 
 
 @pytest.mark.requirement("S2-03", "T2-20")
@@ -54,7 +54,7 @@ def test_the_whole_command_is_the_goal_without_a_recipient(text: str) -> None:
 @pytest.mark.requirement("S2-04")
 @pytest.mark.parametrize("text", ["", "  \n", "send to bob@example.org", ", mail it to bob@example.org."])
 def test_a_command_without_a_goal_is_refused(text: str) -> None:
-    with pytest.raises(CommandUnclear, match="contains no task"):
+    with pytest.raises(CommandInvalid, match="contains no task"):
         parse_command(text)
 
 
@@ -68,14 +68,14 @@ def test_a_command_without_a_goal_is_refused(text: str) -> None:
     ],
 )
 def test_an_ambiguous_command_is_refused(text: str, says: str) -> None:
-    with pytest.raises(CommandUnclear, match=says):
+    with pytest.raises(CommandInvalid, match=says):
         parse_command(text)
 
 
 def test_the_parts_of_a_command_obey_the_same_rules() -> None:
     assert command_of(" a memo ", "") == Command("a memo", None)
     assert command_of("a memo", "Bob@EXAMPLE.org").email == "Bob@example.org"
-    with pytest.raises(CommandUnclear):
+    with pytest.raises(CommandInvalid):
         command_of("a memo", "bob@example.org\r\nBcc: eve@example.org")
 
 
@@ -83,7 +83,7 @@ def test_the_parts_of_a_command_obey_the_same_rules() -> None:
 def test_any_text_is_a_command_or_refused(text: str) -> None:
     try:
         found = parse_command(text)
-    except CommandUnclear:
+    except CommandInvalid:
         return
     assert found.goal == found.goal.strip() != ""
     assert found.email is not None or found.goal == text.strip()

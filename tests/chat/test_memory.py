@@ -18,6 +18,7 @@ from pointsman.settings import Settings
 from pointsman.settings.sections import MemorySettings
 from pointsman.store.errors import MemoryFull
 from pointsman.values import Json, JsonObject
+from tests.quick_starts import quick_starts
 
 
 class HandClock:
@@ -181,6 +182,8 @@ from pointsman.app import Pointsman, Workflow
 from pointsman.ports import ChangeId, MemoryChange
 from pointsman.settings import Settings
 
+from tests.quick_starts import quick_starts
+
 async def main(store, document, moment):
     async with Pointsman(store, settings=Settings()) as app:
         real = app.store.memory.change
@@ -201,9 +204,10 @@ asyncio.run(main(*sys.argv[1:]))
 @pytest.mark.parametrize("moment", ["before", "after"])
 async def test_a_process_killed_around_a_change_applies_it_once(tmp_path: Path, moment: str) -> None:
     store, workflow = f"sqlite:///{tmp_path}/store.db", remembering("user")
-    died = await asyncio.create_subprocess_exec(
-        sys.executable, "-c", DIES, store, json.dumps(workflow.original), moment, env={**os.environ}
-    )
+    with quick_starts():
+        died = await asyncio.create_subprocess_exec(
+            sys.executable, "-c", DIES, store, json.dumps(workflow.original), moment, env={**os.environ}
+        )
     await asyncio.wait_for(died.wait(), timeout=60)
     assert died.returncode == -signal.SIGKILL
     async with Pointsman(store, settings=Settings()) as app:

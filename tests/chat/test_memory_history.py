@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from pointsman.app import Pointsman
-from pointsman.chat.memories import NOBODY, NothingRemembered, OneMemory
+from pointsman.chat.memories import NOBODY, NoSuchMemory, OneMemory
 from pointsman.ports import ChangeAuthor
 from pointsman.settings import Settings
 from pointsman.settings.sections import MemorySettings
@@ -20,6 +20,7 @@ from pointsman.workflows.scripts import parse_script
 from tests.chat.test_memory import HandClock, kept, remembering
 from tests.chat.test_memory_tools import call
 from tests.chat.test_memory_tools import remembering as agent_that
+from tests.quick_starts import quick_starts
 
 ANN = ChangeAuthor(person="ann", entrance="login")
 
@@ -51,7 +52,7 @@ async def test_history_shows_writer_and_previous_value_after_a_restart(store_url
     async with Pointsman(store_url, settings=Settings()) as app:
         memory = app.memory.of("workflow", "desk")
         assert await told(memory, "tone") == [("short", "ann"), ("long", "ann"), ("short", "keep")]
-        with pytest.raises(NothingRemembered, match="change number 9 of 'tone'"):
+        with pytest.raises(NoSuchMemory, match="change number 9 of 'tone'"):
             await memory.put_back("tone", 9)
         assert await memory.get("tone") == "short"
 
@@ -174,7 +175,8 @@ async def test_crash_between_value_and_history_leaves_neither(tmp_path: Path) ->
     url = f"sqlite:///{tmp_path}/store.db"
 
     async def child(how: str) -> int:
-        process = await asyncio.create_subprocess_exec(sys.executable, "-c", CHILD, url, how, env=os.environ)
+        with quick_starts():
+            process = await asyncio.create_subprocess_exec(sys.executable, "-c", CHILD, url, how, env=os.environ)
         return await process.wait()
 
     async with Pointsman(url, settings=Settings()) as app:

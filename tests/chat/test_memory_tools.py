@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from pointsman import Pointsman, Workflow
+from pointsman.definition.problems import WorkflowInvalid
 from pointsman.engine.events.steps import StepSucceeded
 from pointsman.executions.execution import Execution
 from pointsman.executors.tool_calls import offered
@@ -15,7 +16,6 @@ from pointsman.settings import Settings
 from pointsman.tools.memory import MemoryTool
 from pointsman.values import Json, JsonObject
 from pointsman.workflows.scripts import parse_script
-from pointsman.workflows.sources import WorkflowInvalid
 
 pytestmark = pytest.mark.integration
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import pty
 import re
 import select
-import signal
+import subprocess
 import sys
 import termios
 import time
@@ -14,9 +15,16 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
+from tests.quick_starts import quick_starts
+
 PATIENCE_S: Final = 60.0
 """Limit for a broken test; nothing is measured with it."""
 _STYLE: Final = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\r")
+
+
+def _take_terminal() -> None:
+    """Make standard input the terminal of the session, as the fork server does: Ctrl-C goes to the program."""
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
 
 class Terminal:
@@ -26,12 +34,20 @@ class Terminal:
         self.seen = ""
         self._read = 0
         self.code: int | None = None
-        pid, self._file = pty.fork()
-        if pid == 0:
-            os.chdir(cwd)
-            environment = {**os.environ, "TERM": "dumb", "COLUMNS": "200", "PYTHONUNBUFFERED": "1"}
-            os.execve(sys.executable, [sys.executable, "-m", "pointsman", *words], environment)
-        self._pid = pid
+        self._file, inside = pty.openpty()
+        environment = {**os.environ, "TERM": "dumb", "COLUMNS": "200", "PYTHONUNBUFFERED": "1"}
+        with quick_starts():
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "pointsman", *words],
+                stdin=inside,
+                stdout=inside,
+                stderr=inside,
+                cwd=cwd,
+                env=environment,
+                start_new_session=True,
+                preexec_fn=_take_terminal,
+            )
+        os.close(inside)
 
     def __enter__(self) -> Self:
         return self
@@ -79,7 +95,7 @@ class Terminal:
 
     def kill(self) -> None:
         """kill -9."""
-        os.kill(self._pid, signal.SIGKILL)
+        self._process.kill()
         self._wait()
 
     def ends(self) -> int:
@@ -88,14 +104,13 @@ class Terminal:
         while self._more(until):
             if time.monotonic() > until:
                 break
-        if os.waitid(os.P_PID, self._pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None and time.monotonic() > until:
+        if self._process.poll() is None and time.monotonic() > until:
             self.kill()
             raise AssertionError(f"it did not end after {self.seen[-500:]!r}")
         return self._wait()
 
     def _wait(self) -> int:
-        _, status = os.waitpid(self._pid, 0)
-        self.code = os.waitstatus_to_exitcode(status)
+        self.code = self._process.wait()
         return self.code
 
     def _more(self, until: float) -> bool:

@@ -22,15 +22,17 @@ LOOK: frozenset[str] = frozenset(
         "check",
         "completion",
         "convert",
+        "datasets list",
+        "datasets show",
         "events",
         "inbox",
         "keys list",
         "list",
+        "logs",
         "memory get",
         "memory history",
         "memory list",
         "memory search",
-        "models",
         "notifications list",
         "records",
         "replay",
@@ -40,6 +42,9 @@ LOOK: frozenset[str] = frozenset(
         "secrets list",
         "settings",
         "show",
+        "templates list",
+        "templates show",
+        "templates try",
         "timeline",
         "usage",
         "verify",
@@ -49,7 +54,7 @@ LOOK: frozenset[str] = frozenset(
         "workflows versions",
     }
 )
-OUTSIDE: frozenset[str] = frozenset({"secrets init", "tools import"})
+OUTSIDE: frozenset[str] = frozenset({"init", "secrets init", "tools import"})
 """They write files only."""
 
 BY_VERBS: frozenset[str] = frozenset(
@@ -68,6 +73,12 @@ BY_VERBS: frozenset[str] = frozenset(
         "import",
         "keys add",
         "keys revoke",
+        "datasets delete",
+        "datasets save",
+        "eval",
+        "models connect",
+        "models default",
+        "models disconnect",
         "memory append",
         "memory delete",
         "memory reindex",
@@ -75,6 +86,7 @@ BY_VERBS: frozenset[str] = frozenset(
         "memory set",
         "move",
         "notifications retry",
+        "notifications revoke-links",
         "pause",
         "publish",
         "restore",
@@ -91,6 +103,7 @@ BY_VERBS: frozenset[str] = frozenset(
         "secrets disallow",
         "secrets rotate",
         "secrets set",
+        "templates use",
         "workflows clone",
         "workflows delete",
         "workflows design",

@@ -43,7 +43,7 @@ def test_impossible_backups_and_restores_are_refused(prompt: Prompt) -> None:
     for command, code, word in (
         (("backup", "there", *STORE), 2, "[backup-exists]"),
         (("backup", "no/where", *STORE), 1, "[backup-failed]"),
-        (("backup", "x", "--store", "memory:"), 1, "[store-uncopyable]"),
+        (("backup", "x", "--store", "memory:"), 1, "[store-copy-unsupported]"),
         (("backup", "x", "--store", "sqlite:///misspelt.db"), 1, "the store is empty"),
         (("restore", "none", *STORE), 2, "[file-unreadable]"),
         (("restore", "there", *STORE), 2, "[backup-refused]"),

@@ -49,8 +49,8 @@ def test_a_command_in_words_uses_the_named_session(prompt: Prompt) -> None:
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (("--command", ", send to john@example.com"), "command-unclear"),
-        (("--command", ""), "command-unclear"),
+        (("--command", ", send to john@example.com"), "command-invalid"),
+        (("--command", ""), "command-invalid"),
         (("--command", "Write a memo", "--input", "{}"), "give either --command or --input"),
     ],
 )

@@ -48,7 +48,7 @@ nodes:
 def packages_of_core() -> Iterator[Distribution]:
     """The locked packages of the core, without those of other platforms."""
     lock = (ROOT / "requirements" / "core.lock").read_text("utf-8")
-    for name in re.findall(r"^([a-z0-9.-]+)==", lock, re.MULTILINE):
+    for name in re.findall(r"^([a-z0-9.-]+)(?:\[[^]]+\])?==", lock, re.MULTILINE):
         with suppress(PackageNotFoundError):
             yield distribution(name)
 

@@ -91,7 +91,7 @@ def test_earlier_values_are_listed_and_restored(prompt: Prompt) -> None:
     assert prompt("memory", "get", "tone", *ann).json == "short"
     gone = prompt("memory", "restore", "tone", "77", *ann)
     assert gone.code == 2
-    assert "nothing-remembered" in gone.err
+    assert "no-such-memory" in gone.err
     assert "change number 77 of 'tone'" in gone.err
     prompt("memory", "delete", "tone", *ann)
     nothing = prompt("memory", "history", "tone", *ann)

@@ -216,7 +216,7 @@ def test_gates_of_the_same_name_are_answered_in_their_sub_workflows(prompt: Prom
     root, gates = started.json["executionId"], started.json["waiting"]
     inside = [gate["executionId"] for gate in gates]
     unclear = prompt("answer", root, "gate-review", "approve")
-    assert "[gate-unclear]" in unclear.err
+    assert "[gate-ambiguous]" in unclear.err
     assert all(child in unclear.err for child in inside)
     assert {line.split()[0] for line in prompt("inbox").out.splitlines()} == {*inside}
     assert all(

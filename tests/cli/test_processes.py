@@ -14,6 +14,7 @@ import pytest
 from tests.cli import flows
 from tests.cli.conftest import Prompt
 from tests.cli.flows import written
+from tests.quick_starts import quick_starts
 
 SOURCES = Path(__file__).resolve().parents[2] / "src"
 STORE = ["--store", "sqlite:///store.db"]
@@ -28,14 +29,15 @@ def _heeding_hangups() -> None:
 
 def started(*arguments: str, **more: int) -> subprocess.Popen[str]:
     environment = {**os.environ, "PYTHONPATH": str(SOURCES)}
-    return subprocess.Popen(
-        [sys.executable, "-m", "pointsman", *arguments],
-        stdout=more.get("stdout", subprocess.PIPE),
-        stderr=subprocess.PIPE,
-        text=True,
-        env=environment,
-        preexec_fn=_heeding_hangups,
-    )
+    with quick_starts():
+        return subprocess.Popen(
+            [sys.executable, "-m", "pointsman", *arguments],
+            stdout=more.get("stdout", subprocess.PIPE),
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment,
+            preexec_fn=_heeding_hangups,
+        )
 
 
 @pytest.fixture

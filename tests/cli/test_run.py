@@ -34,6 +34,19 @@ def test_json_output_is_one_object_with_all_results(prompt: Prompt) -> None:
     assert told["model"] == "scripted"
 
 
+def test_tokens_are_printed_as_lines_of_json_where_asked(prompt: Prompt) -> None:
+    flow, script = (
+        written("chain.yaml", flows.CHAIN),
+        written("s.yaml", "rules: [{node: third, text: Done and dusted.}]"),
+    )
+    printed = prompt("run", flow, "--script", script, "--json", "--tokens")
+    assert printed.json["status"] == "completed"
+    events = [json.loads(line) for line in printed.err.splitlines() if line.startswith("{")]
+    assert {one["event"] for one in events} == {"workflow.node.delta"}
+    assert "".join(one["delta"].get("text", "") for one in events if one["nodeId"] == "third") == "Done and dusted."
+    assert "workflow.node.delta" not in prompt("run", flow, "--script", script, "--json").err
+
+
 def test_output_goes_to_standard_output_and_the_summary_to_standard_error(prompt: Prompt) -> None:
     script = written("s.yaml", "rules: [{node: third, text: Done and dusted.}]")
     printed = prompt("run", written("chain.yaml", flows.CHAIN), "--script", script)

@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Generator, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
 
@@ -119,3 +120,15 @@ def test_a_stopped_worker_with_json_option_prints_json(prompt: Prompt) -> None:
         keeper.send_signal(signal.SIGHUP)
         out, _ = keeper.communicate(timeout=60)
     assert (keeper.returncode, json.loads(out)) == (0, {"store": "sqlite:///store.db", "status": "stopped"})
+
+
+def test_a_worker_answers_probes_until_it_has_stopped(prompt: Prompt) -> None:
+    with alive("worker", "--probes", "127.0.0.1:0", *STORE) as keeper:
+        place = line_with(keeper, "probes at").strip().rpartition(" ")[2]
+        line_with(keeper, "leading")
+        with urlopen(f"{place}/ready", timeout=60) as answer:
+            assert json.load(answer)["leader"] == "here"
+        keeper.send_signal(signal.SIGTERM)
+        assert keeper.wait(timeout=60) == 0
+    refused = prompt("worker", "--probes", "8001", *STORE)
+    assert (refused.code, "'8001' is not HOST:PORT" in refused.err) == (2, True)

@@ -13,7 +13,9 @@ import pytest
 from pointsman import Client, PointsmanError
 from pointsman.auth.subjects import UnknownWorkflow
 from pointsman.client.calls import AddressInvalid, ServerCalls, ServerUnreachable
+from pointsman.client.events import StartEvent
 from pointsman.client.executions import Begin, RemoteExecution, StreamEvent
+from pointsman.definition.problems import WorkflowInvalid
 from pointsman.engine.decide.human_tasks import GateClosedAlready
 from pointsman.executions.execution import ExecutionFailed
 from pointsman.executions.opening import KeyReused
@@ -21,7 +23,6 @@ from pointsman.runtime.local import UnknownExecution
 from pointsman.store.errors import RevisionMoved
 from pointsman.testing.clock import run_virtually
 from pointsman.values import JsonObject
-from pointsman.workflows.sources import WorkflowInvalid
 from tests.server.conftest import Served, serving
 from tests.server.flows import CHAIN, LETTER, TALK, WAITS
 from tests.server.processes import free_port, needs_nginx, proxied, server_process
@@ -62,9 +63,9 @@ async def test_an_execution_is_started_followed_answered_and_read(client: Client
     heard = [await anext(answering)]
     await execution.answer("review", "approve", comment="Fine.")
     heard += [event async for event in answering]
-    assert heard[0]["event"] == "workflow.start"
-    assert [one["event"] for one in heard].count("workflow.complete") == 1
-    assert len({str(one["id"]) for one in heard}) == len(heard)
+    assert isinstance(heard[0], StartEvent)
+    assert [one.event for one in heard].count("workflow.complete") == 1
+    assert len({one.id for one in heard}) == len(heard)
     output = await execution.output()
     assert isinstance(output, dict)
     assert (await client.view(execution.id))["output"] == output
@@ -208,12 +209,12 @@ async def test_a_stream_through_a_proxy_survives_the_crash_of_its_server(file_st
         heard: list[str] = []
         beginnings: list[asyncio.Task[None]] = []
         async for event in execution.events():
-            heard.append(str(event["id"]))
+            heard.append(event.id)
             if len(heard) == 8:
                 assert await server.stop(signal.SIGKILL) != 0
                 beginnings.append(asyncio.create_task(server.begin()))
         await asyncio.gather(*beginnings)
-        assert heard == [str(event["id"]) async for event in execution.events()]
+        assert heard == [event.id async for event in execution.events()]
         assert await execution.status() == "completed"
     assert len(heard) > 2 * STEPS
 

@@ -16,7 +16,7 @@ from pointsman.definition.json_schema import (
     DRAFTS,
     SUBSCHEMAS_MAX,
     JsonSchema,
-    SchemaWrong,
+    JsonSchemaInvalid,
     faults_of,
 )
 from pointsman.values import Json, JsonObject
@@ -68,7 +68,7 @@ def test_schemas_that_name_other_documents_are_refused_and_nothing_is_fetched() 
     with a_listener() as (address, made):
         for schema in remote(address):
             assert faults_of(schema), schema
-            with pytest.raises(SchemaWrong):
+            with pytest.raises(JsonSchemaInvalid):
                 JsonSchema(schema)
         assert made == []
 
@@ -185,7 +185,7 @@ def test_many_violations_give_few_short_messages(schema: JsonObject, value: Json
 )
 def test_schemas_that_cannot_be_compiled_are_refused(schema: Json) -> None:
     assert faults_of(schema)
-    with pytest.raises(SchemaWrong):
+    with pytest.raises(JsonSchemaInvalid):
         JsonSchema(schema)
 
 
@@ -290,7 +290,7 @@ def test_schemas_whose_compilation_is_expensive_are_refused_before_they_are_comp
     """Compiling these took minutes, or overflowed the stack of the process."""
     began = time.process_time()
     assert faults_of(schema)
-    with pytest.raises(SchemaWrong):
+    with pytest.raises(JsonSchemaInvalid):
         JsonSchema(schema)
     assert time.process_time() - began < SECONDS_MAX
 
@@ -320,7 +320,7 @@ def test_references_that_an_id_leads_elsewhere_are_counted_in_every_resource(
         },
     ]
     for schema in schemas:
-        with suppress(SchemaWrong):
+        with suppress(JsonSchemaInvalid):
             (misfit,) = JsonSchema({"$schema": draft, **schema}).misfits("x")
             assert str(APPLICATIONS_MAX) in misfit.message
 
@@ -328,7 +328,7 @@ def test_references_that_an_id_leads_elsewhere_are_counted_in_every_resource(
 @pytest.mark.parametrize("index", ["+1", "01", "0000000001", "-0", "1_0", "٣"])
 def test_a_reference_with_an_unusual_index_is_refused(index: str) -> None:
     schema: JsonObject = {**doubling(40, "allOf"), "x": [True, {"$ref": "#/$defs/a0"}], "$ref": f"#/x/{index}"}
-    with pytest.raises(SchemaWrong):
+    with pytest.raises(JsonSchemaInvalid):
         JsonSchema(schema)
     assert faults_of(schema)
 
@@ -366,5 +366,5 @@ def test_a_schema_of_too_many_subschemas_is_refused_before_it_is_compiled(keywor
         schema: JsonObject = {keyword: [*inner.values()] if keyword == "anyOf" else inner}
         messages = [problem.message for problem in faults_of(schema)]
         assert messages == ([f"the schema has more than {SUBSCHEMAS_MAX} subschemas"] if is_refused else [])
-    with pytest.raises(SchemaWrong, match="subschemas"):
+    with pytest.raises(JsonSchemaInvalid, match="subschemas"):
         JsonSchema(schema)

@@ -59,20 +59,31 @@ def test_the_image_runs_as_an_unprivileged_user_with_a_health_check() -> None:
 
 def test_packages_of_the_image_are_pinned_by_hash() -> None:
     installs = [rest for name, rest in instructions() if name == "RUN" and "pip install" in rest]
-    assert len(installs) == 2
-    assert "--require-hashes -r requirements/runtime.lock" in installs[0]
-    assert "--no-deps --no-build-isolation ." in installs[1], "nothing is fetched that has no hash"
-    lock = (ROOT / "requirements" / "runtime.lock").read_text()
-    pins = re.findall(r"^([a-z0-9-]+)==", lock, re.MULTILINE)
-    assert {"psycopg", "uvicorn", "hatchling"} <= {*pins}
-    assert lock.count("--hash=sha256:") >= len(pins)
+    assert len(installs) == 3
+    assert "--require-hashes -r requirements/docs.lock" in installs[0]
+    assert "--require-hashes -r requirements/$LOCK.lock" in installs[1]
+    assert ("ARG", "LOCK=runtime") in instructions()
+    assert "--no-deps --no-build-isolation ." in installs[2], "nothing is fetched that has no hash"
+    served = {"psycopg", "uvicorn", "hatchling"}
+    for name, packages in (
+        ("runtime", served),
+        ("cluster", served | {"temporalio", "restate-sdk"}),
+        ("docs", {"zensical", "mkdocstrings"}),
+    ):
+        lock = (ROOT / "requirements" / f"{name}.lock").read_text()
+        pins = re.findall(r"^([a-z0-9-]+)(?:\[[^]]+\])?==", lock, re.MULTILINE)
+        assert packages <= {*pins}
+        assert lock.count("--hash=sha256:") >= len(pins)
 
 
 def test_the_image_has_the_versions_that_the_tests_ran_with() -> None:
-    pins = re.compile(r"^([a-z0-9-]+==[^ ;]+)", re.MULTILINE)
-    names = ("core", "runtime", "dev")
-    core, runtime, dev = ({*pins.findall((ROOT / "requirements" / f"{name}.lock").read_text())} for name in names)
-    assert core < runtime < dev, "run `make lock`"
+    pins = re.compile(r"^([a-z0-9-]+)(?:\[[^]]+\])?(==[^ ;]+)", re.MULTILINE)
+    names = ("core", "runtime", "cluster", "docs", "dev")
+    core, runtime, cluster, docs, dev = (
+        {*pins.findall((ROOT / "requirements" / f"{name}.lock").read_text())} for name in names
+    )
+    assert core < runtime < cluster < dev, "run `make lock`"
+    assert docs < dev, "run `make lock`"
 
 
 def test_everything_that_is_copied_into_the_image_is_there_and_not_ignored() -> None:

@@ -9,12 +9,9 @@ from typing import Final, NamedTuple, cast
 
 from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.definition.problems import Problem
-from pointsman.dialects.graph import dialect as graph
-from pointsman.dialects.plan import dialect as plan
+from pointsman.dialects import graph, plan, rows, steps
 from pointsman.dialects.readers import ImportedDocument, WrittenDocument
-from pointsman.dialects.rows import dialect as rows
 from pointsman.dialects.shapes import unwrapped
-from pointsman.dialects.steps import dialect as steps
 from pointsman.values import JsonObject
 
 CORPUS: Final = Path(__file__).parent / "corpus"

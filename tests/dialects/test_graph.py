@@ -13,8 +13,8 @@ from pointsman.definition.model.agents import AgentConfig
 from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.definition.problems import Problem
 from pointsman.definition.reading.documents import read_document
+from pointsman.dialects import graph
 from pointsman.dialects.detect import read_workflows
-from pointsman.dialects.graph import dialect as graph
 from pointsman.dialects.graph.flow import template_expression, with_results
 from pointsman.dialects.readers import ImportedDocument
 from pointsman.errors import PointsmanError

@@ -11,7 +11,7 @@ import pytest
 from pointsman.definition.checks import check
 from pointsman.definition.reading.documents import read_document
 from pointsman.dialects.detect import read_workflow
-from pointsman.expressions.formula import compile_expression
+from pointsman.expressions.compiler import compile_expression
 from pointsman.values import Json, JsonObject
 from tests.dialects.old_documents import codes, load, node, node_of, old, workflow_of
 
@@ -137,7 +137,7 @@ def test_a_prompt_node_becomes_an_agent_with_node_policies() -> None:
             "x-native": {"_isSynthesizer": True},
         },
     }
-    assert codes(load(document)) == [("kept-key", "/nodes/0/config/_isSynthesizer")]
+    assert codes(load(document)) == [("ignored-key", "/nodes/0/config/_isSynthesizer")]
 
 
 def test_an_unknown_key_is_kept_with_a_warning_and_a_suggestion() -> None:
@@ -170,12 +170,12 @@ def test_a_key_of_another_part_of_a_node_is_an_error_that_names_the_part(key: st
         f"Move it to the node's {place!r}.",
     )
     unused: JsonObject = {**node("p", "prompt"), key: None}
-    assert codes(load(old(unused))) == [("kept-key", f"/nodes/0/{key}")]
+    assert codes(load(old(unused))) == [("ignored-key", f"/nodes/0/{key}")]
 
 
 def test_a_key_of_another_type_of_node_is_kept_with_a_warning() -> None:
     misplaced: JsonObject = {**node("p", "prompt"), "toolId": "webSearch", "appId": 3}
-    assert {*codes(load(old(misplaced)))} == {("kept-key", "/nodes/0/toolId"), ("kept-key", "/nodes/0/appId")}
+    assert {*codes(load(old(misplaced)))} == {("ignored-key", "/nodes/0/toolId"), ("ignored-key", "/nodes/0/appId")}
 
 
 def test_a_key_of_the_configuration_of_a_workflow_is_an_error_beside_it() -> None:

@@ -10,9 +10,9 @@ import pytest
 from pointsman.definition.model.nodes import OnLabel, When
 from pointsman.definition.problems import Problem
 from pointsman.definition.reading.documents import read_document
+from pointsman.dialects import native
 from pointsman.dialects.detect import ReadDocument, read_workflow
-from pointsman.dialects.native import dialect as native
-from pointsman.expressions.formula import compile_expression
+from pointsman.expressions.compiler import compile_expression
 from pointsman.values import Json, JsonObject
 from tests.definition.documents import FULL
 from tests.dialects.old_documents import edges_of, node, node_of, old, workflow_of

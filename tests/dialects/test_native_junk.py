@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from pointsman.definition.problems import pointer_to
 from pointsman.definition.reading.documents import read_document
+from pointsman.dialects import native
 from pointsman.dialects.detect import read_workflow
-from pointsman.dialects.native import dialect as native
 from pointsman.values import Json
 from tests.definition.test_workflow import JUNK, places
 from tests.dialects.old_documents import node, old

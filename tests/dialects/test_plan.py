@@ -6,7 +6,7 @@ from typing import cast
 
 import pytest
 
-from pointsman.dialects.plan import dialect as plan
+from pointsman.dialects import plan
 from pointsman.dialects.readers import ImportedDocument
 from pointsman.values import Json, JsonObject
 from tests.dialects.corpus_files import changed, document, imported, workflow_of

@@ -9,9 +9,9 @@ import pytest
 from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.definition.problems import Problem
 from pointsman.definition.reading.documents import read_document
+from pointsman.dialects import rows
 from pointsman.dialects.detect import read_workflow
 from pointsman.dialects.readers import ImportedDocument
-from pointsman.dialects.rows import dialect as rows
 from pointsman.values import Json, JsonObject
 from tests.dialects.corpus_files import CORPUS, changed, codes, document, imported, workflow_of
 

@@ -8,8 +8,8 @@ from typing import cast
 import pytest
 
 from pointsman.definition.problems import Problem
+from pointsman.dialects import steps
 from pointsman.dialects.readers import ImportedDocument
-from pointsman.dialects.steps import dialect as steps
 from pointsman.values import Json, JsonObject
 from tests.dialects.corpus_files import changed, codes, document, imported, workflow_of
 
@@ -238,7 +238,7 @@ def test_an_invalid_node_is_reported_at_its_position(node: Json, code: str, poin
 def test_a_version_that_is_not_semantic_is_kept_with_a_note(version: Json) -> None:
     original: JsonObject = {"id": "w", "version": version, "entry_node": "a", "nodes": {"a": {"id": "a", **step()}}}
     found = steps.read({**original, "edges": []}, name="")
-    assert [(one.severity, one.code) for one in found.losses] == [("note", "version-kept")]
+    assert [(one.severity, one.code) for one in found.losses] == [("note", "version-not-semantic")]
     assert "version" not in found.document
     assert steps.write(workflow_of(found), {**original, "edges": []}).document["version"] == version
 

@@ -8,12 +8,13 @@ from typing import cast
 
 import pytest
 
+from pointsman.definition.problems import WorkflowInvalid
 from pointsman.executions.opening import GivenAnswer
 from pointsman.testing.clock import run_virtually
 from pointsman.tools.functions import tool
 from pointsman.values import Json, JsonObject
 from pointsman.workflows.revisions import diff_revisions
-from pointsman.workflows.sources import Workflow, WorkflowInvalid
+from pointsman.workflows.sources import Workflow
 from tests.scenarios import RunResult, installation, play, written
 
 READ: JsonObject = {

@@ -1,9 +1,13 @@
 """Reads the code blocks of a page, and runs its console blocks: each command must print what the page shows.
 
-```console $ pointsman run examples/2nchat/2nchat.json -i message=hello     commands run in order, in a store of the
-page completed exec-… (4 steps; …)                                    … stands for any text; alone, for any lines $
-pointsman show exec-…                                          in a command: the last named execution $ echo $?
-the exit code of the command before ```
+A block is described by the words behind its opening fence.
+
+`yaml letter.yaml`                the block is saved under this name in the directory of the page's commands
+`yaml examples/letter.yaml`       the block is a part of this file
+`console`                         lines that begin with `$` are commands, run in order; the others are their output
+
+In output `…` stands for any text; alone, for any lines. In a command `exec-…` is the last named execution. `echo $?`
+prints the exit code of the command before.
 """
 
 from __future__ import annotations
@@ -28,6 +32,11 @@ class Block:
     about: str
     text: str
     line: int
+
+    @property
+    def file(self) -> str:
+        """The name under which the block is saved; empty: it is not."""
+        return self.about if re.fullmatch(r"[\w-]+(\.[\w-]+)+", self.about) else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,23 +78,27 @@ def commands_of(text: str) -> Iterator[Command]:
         yield Command(command, tuple(shows))
 
 
-def play(text: str, run: Callable[[list[str]], CommandOutput]) -> list[str]:
-    """Run the commands of a block and return the differences. `run` gets the words after `pointsman`."""
-    wrong: list[str] = []
-    last, execution = CommandOutput("", 0), ""
-    for command in commands_of(text):
-        if command.line == "echo $?":
-            last = CommandOutput(str(last.code), 0)
-        else:
-            words = shlex.split(command.line.replace(f"exec-{ANY}", execution), comments=True)
-            if words[:1] != ["pointsman"]:
-                wrong.append(f"not a command of pointsman: {command.line}")
-                continue
-            last = run(words[1:])
-            execution = (_EXECUTION.findall(last.output) or [execution])[-1]
-        if not shown_in(command.shows, last.output):
-            wrong.append(f"$ {command.line}\n-- shown:\n{chr(10).join(command.shows)}\n-- printed:\n{last.output}")
-    return wrong
+class Terminal:
+    """Runs blocks one after another. `run` gets the words of a command."""
+
+    def __init__(self, run: Callable[[list[str]], CommandOutput]) -> None:
+        self._run = run
+        self._last = CommandOutput("", 0)
+        self._execution = ""
+
+    def play(self, text: str) -> str:
+        """Run the commands of a block and return the differences."""
+        wrong: list[str] = []
+        for command in commands_of(text):
+            if command.line == "echo $?":
+                self._last = CommandOutput(str(self._last.code), 0)
+            else:
+                self._last = self._run(shlex.split(command.line.replace(f"exec-{ANY}", self._execution), comments=True))
+                self._execution = (_EXECUTION.findall(self._last.output) or [self._execution])[-1]
+            if not shown_in(command.shows, self._last.output):
+                shown = "\n".join(command.shows)
+                wrong.append(f"$ {command.line}\n-- shown:\n{shown}\n-- printed:\n{self._last.output}")
+        return "\n".join(wrong)
 
 
 def shown_in(shows: tuple[str, ...], output: str) -> bool:

@@ -6,6 +6,9 @@ import contextlib
 import io
 import os
 import re
+import runpy
+import subprocess
+import sys
 from pathlib import Path
 from typing import Final
 
@@ -13,8 +16,8 @@ import pytest
 
 from pointsman.cli.error_boundary import run_guarded
 from pointsman.models.provider import KEYS_OF_PROVIDERS
-from tests.boxes import why_no_box
-from tests.docs.console import Block, CommandOutput, blocks_of, commands_of, play, shown_in
+from tests.docs.console import Block, CommandOutput, Terminal, blocks_of, commands_of, shown_in
+from tests.sandboxes import why_no_box
 
 ROOT: Final = Path(__file__).parents[2]
 PAGES: Final = [
@@ -23,12 +26,23 @@ PAGES: Final = [
     *sorted((ROOT / "examples").rglob("README.md")),
 ]
 BLOCKS: Final = [(page, block) for page in PAGES for block in blocks_of(page)]
+TUTORIALS: Final = frozenset({"docs/tutorial.md", "docs/tutorial/first-workflow.md"})
+IN_ORDER: Final = [
+    page
+    for page in PAGES
+    if str(page.relative_to(ROOT)) in TUTORIALS or any(block.file for known, block in BLOCKS if known == page)
+]
+"""Pages whose blocks are run in order, in one directory and one store."""
 LINK: Final = re.compile(r"\]\((?!https?:|mailto:|#)([^)#\s]+)")
 
 
 def each(name: str, chosen: list[tuple[Path, Block]]) -> pytest.MarkDecorator:
     ids = [f"{page.relative_to(ROOT)}:{block.line}" for page, block in chosen]
     return pytest.mark.parametrize(("page", name), chosen, ids=ids)
+
+
+def is_program(block: Block) -> bool:
+    return block.language == "python" and "import " in block.text and not block.about
 
 
 @pytest.fixture
@@ -52,21 +66,37 @@ def at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def run(words: list[str]) -> CommandOutput:
-    """Run a command in this process; both streams are in the order of a terminal."""
+    """Run a command; both streams are in the order of a terminal. `pointsman` and programs run in this process."""
+    if words[0] == "pytest":
+        done = subprocess.run(
+            [sys.executable, "-m", *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+        )
+        return CommandOutput(done.stdout, done.returncode)
     with io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) as terminal:
         with contextlib.redirect_stdout(terminal), contextlib.redirect_stderr(terminal):
-            code = run_guarded(words)
+            code = run_program(words[1]) if words[0] == "python" else run_guarded(commands_words(words))
         terminal.seek(0)
         return CommandOutput(terminal.read(), code)
 
 
+def commands_words(words: list[str]) -> list[str]:
+    """Return the arguments of a command of Pointsman."""
+    assert words[0] == "pointsman", f"a page can run pointsman, python FILE and pytest, not {words[0]!r}"
+    return words[1:]
+
+
+def run_program(file: str) -> int:
+    runpy.run_path(file, run_name="__main__")
+    return 0
+
+
 @pytest.mark.integration
-@each("block", [(page, block) for page, block in BLOCKS if block.language == "console"])
+@each("block", [(page, block) for page, block in BLOCKS if block.language == "console" and page not in IN_ORDER])
 def test_a_console_prints_what_the_page_shows(page: Path, block: Block, at_home: Path) -> None:
     if block.about == "sandbox" and (why := why_no_box()):
         pytest.skip(why)
     assert [*commands_of(block.text)] != []
-    assert "\n".join(play(block.text, run)) == ""
+    assert Terminal(run).play(block.text) == ""
 
 
 @each("block", [(page, block) for page, block in BLOCKS if "/" in block.about])
@@ -75,26 +105,26 @@ def test_a_quotation_matches_its_file(page: Path, block: Block) -> None:
 
 
 @pytest.mark.integration
-@each("block", [(page, block) for page, block in BLOCKS if block.language == "python" and "import " in block.text])
+@each("block", [(page, block) for page, block in BLOCKS if is_program(block) and page not in IN_ORDER])
 def test_python_blocks_run(page: Path, block: Block, at_home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     exec(compile(block.text, f"{page.name}:{block.line}", "exec"), {"__name__": "__main__"})  # noqa: S102 - our own page
     assert capsys.readouterr().out != ""
 
 
-TUTORIALS: Final = ("docs/tutorial.md", "docs/tutorial/first-workflow.md")
-
-
 @pytest.mark.integration
-@pytest.mark.parametrize("name", TUTORIALS)
-def test_a_tutorial_can_be_worked_through_in_one_store(
-    name: str, at_home: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("page", IN_ORDER, ids=lambda page: str(page.relative_to(ROOT)))
+def test_a_page_can_be_worked_through_in_one_store(
+    page: Path, at_home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Later blocks use the executions of earlier ones."""
-    page = ROOT / name
+    """Later blocks use the files and the executions of earlier ones."""
+    monkeypatch.setattr(sys, "path", [str(Path.cwd()), *sys.path])
+    terminal = Terminal(run)
     for block in (one for known, one in BLOCKS if known == page):
-        if block.language == "console":
-            assert "\n".join(play(block.text, run)) == ""
-        elif block.language == "python":
+        if block.file:
+            Path(block.file).write_text(block.text, encoding="utf-8")
+        elif block.language == "console":
+            assert terminal.play(block.text) == ""
+        elif is_program(block):
             test_python_blocks_run(page, block, at_home, capsys)
 
 

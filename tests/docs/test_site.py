@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import fcntl
 import importlib.util
+import os
 import re
 from html.parser import HTMLParser
 from pathlib import Path
@@ -30,10 +32,16 @@ def builder() -> Any:
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build the site; the generator's warnings about links, anchors and files are errors."""
-    folder = tmp_path_factory.mktemp("documentation") / "site"
-    builder().build(folder)
-    return folder
+    """Build the site, once for all workers; the generator's warnings about links, anchors and files are errors."""
+    base = tmp_path_factory.getbasetemp()
+    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    with (shared / "documentation.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (shared / "documentation").exists():
+            folder = tmp_path_factory.mktemp("documentation") / "site"
+            builder().build(folder)
+            folder.rename(shared / "documentation")
+    return shared / "documentation"
 
 
 class LoadedAddresses(HTMLParser):

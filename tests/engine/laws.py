@@ -330,7 +330,7 @@ def _must_begin_nothing_that_is_not_paid_for(plan: Plan, outcome: SimulationResu
                 most = more
             case StepSucceeded(usage=usage) | StepFailed(usage=usage) if usage is not None:
                 spent += usage.tool_calls
-            case StepStarted(step=step) if isinstance(plan.nodes[step.node].action, WorkAction):
+            case StepStarted(step=step) if plan.nodes[step.node].type in ("tool", "tool_executor"):
                 hold(spent < most, f"{step} began with {spent} of {most} calls spent")
             case _:
                 pass

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pointsman.engine.decide.dispatch import decide
-from pointsman.engine.decide.waits import KEPT_MAX, TooManyBufferedEvents
+from pointsman.engine.decide.waits import BUFFERED_EVENTS_MAX, TooManyBufferedEvents
 from pointsman.engine.reports import EventReceived
 from pointsman.values import Json
 from tests.engine.world import World, started
@@ -69,14 +69,14 @@ def test_an_event_with_a_known_key_has_no_effect() -> None:
 
 def test_the_number_of_buffered_events_is_bounded() -> None:
     world = waiting_for("paid")
-    for number in range(KEPT_MAX):
+    for number in range(BUFFERED_EVENTS_MAX):
         world.hear(sent("paid", number))
     with pytest.raises(TooManyBufferedEvents):
         decide(world.simulation.plan, world.state, sent("paid", "one more"), 0.0)
-    assert len(world.state.events.buffered) == KEPT_MAX
+    assert len(world.state.events.buffered) == BUFFERED_EVENTS_MAX
     assert world.done("tool1").working == ["tool2"]
     world.hear(sent("paid", "there is room again"))
-    assert len(world.state.events.buffered) == KEPT_MAX
+    assert len(world.state.events.buffered) == BUFFERED_EVENTS_MAX
 
 
 def test_an_event_for_an_ended_execution_has_no_effect() -> None:

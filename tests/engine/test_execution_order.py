@@ -11,6 +11,7 @@ from typing import cast
 import pytest
 
 from pointsman import Pointsman, tool
+from pointsman.definition.problems import WorkflowInvalid
 from pointsman.engine.actions import (
     DecisionAction,
     EmitAction,
@@ -36,7 +37,6 @@ from pointsman.settings import Settings
 from pointsman.testing.clock import VirtualClock, run_virtually
 from pointsman.testing.simulation import Simulation, describe, refolded
 from pointsman.values import JsonObject
-from pointsman.workflows.sources import WorkflowInvalid
 from tests.scenarios import installation, play, written
 
 DIAMOND = """\

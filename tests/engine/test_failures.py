@@ -82,6 +82,14 @@ def test_a_node_can_list_the_failures_that_it_retries() -> None:
     assert started("start -> tool1", nodes=nodes).fails("tool1", "other", retryable=True).status == "failed"
 
 
+def test_retry_on_and_error_edges_accept_the_former_name_of_a_code() -> None:
+    nodes = retrying(retries=1, retryOn=["not-reached"])
+    assert len(started("start -> tool1", nodes=nodes).fails("tool1", "address-unreachable").timers) == 1
+    condition = {"type": "error", "codes": ["tool-off"]}
+    caught = started("start -> tool1; tool1 -error-> tool2", edges={"tool1->tool2": {"condition": condition}})
+    assert caught.fails("tool1", "tool-disabled").working == ["tool2"]
+
+
 @pytest.mark.requirement("S1-06", "S1-23")
 def test_a_workflow_with_retries_gives_three_attempts_by_default() -> None:
     world = started("start -> tool1", config={"errorHandling": "retry"})

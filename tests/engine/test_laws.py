@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from pointsman.definition.model.nodes import CONFIG_OF
 from pointsman.engine.plan import Plan
 from pointsman.engine.state import Timer
 from pointsman.testing.simulation import are_alike, describe, refolded, stored
@@ -64,6 +65,12 @@ def test_folding_rows_gives_the_state_and_outstanding_lists_unanswered_commands(
 @given(graphs, schedules)
 def test_the_outcome_does_not_depend_on_schedule_crashes_duplicates_or_zombies(graph: int, schedule: int) -> None:
     must_not_depend_on_the_schedule(some(plan_for(graph, 9)), schedule)
+
+
+def test_random_graphs_run_every_type_of_node() -> None:
+    plans = [plan for seed in range(EXAMPLES) if (plan := plan_for(seed, 9)) is not None]
+    ran = {plan.nodes[node].type for plan in plans for node in run(plan, 1, wild=False, checked=False).path}
+    assert {*CONFIG_OF} - ran == {"note"}, "let `random_workflow` in testing/graphs.py draw it; a note never runs"
 
 
 @law

@@ -40,8 +40,8 @@ from tests.engine import (
     test_data,
     test_events,
     test_failures,
-    test_joining,
-    test_lifetime,
+    test_joins,
+    test_lifecycle,
     test_limits,
     test_loops,
     test_parallel,
@@ -183,10 +183,10 @@ BUGS: dict[str, Bug] = {
         enter_node,
         "_is_ready",
         waits_for_nobody_at_all,
-        test_joining.test_mutually_waiting_nodes_start_together_while_other_steps_run,
+        test_joins.test_mutually_waiting_nodes_start_together_while_other_steps_run,
     ),
     "what is on its way is not counted": Bug(
-        DecisionContext, "alone", sees_only_the_state, test_joining.test_a_node_waits_for_instant_steps_too
+        DecisionContext, "alone", sees_only_the_state, test_joins.test_a_node_waits_for_instant_steps_too
     ),
     "a round begins while its body moves": Bug(
         loops, "body_moves", never, test_loops.test_a_round_ends_when_no_step_of_the_body_is_active
@@ -234,7 +234,7 @@ BUGS: dict[str, Bug] = {
         parallels, "start_branches", nothing, test_parallel.test_at_most_max_parallel_branches_run_at_a_time_in_order
     ),
     "time counts while nothing may work": Bug(
-        scopes, "tick", counts_all_time, test_lifetime.test_execution_time_does_not_count_during_a_pause
+        scopes, "tick", counts_all_time, test_lifecycle.test_execution_time_does_not_count_during_a_pause
     ),
     "what is cancelled runs on": Bug(
         completion,

@@ -7,12 +7,11 @@ from typing import cast
 import pytest
 
 from pointsman.app import Pointsman, Workflow
-from pointsman.definition.problems import Problem
+from pointsman.definition.problems import Problem, WorkflowInvalid
 from pointsman.dialects.detect import write_workflow
 from pointsman.settings import Settings
 from pointsman.values import Json, JsonObject
-from pointsman.workflows.sources import WorkflowInvalid
-from tests.examples.plays import EXAMPLES, play
+from tests.examples.example_runs import EXAMPLES, play
 
 LITERAL = EXAMPLES / "2nchat" / "2nchat.literal.json"
 REPAIRED = EXAMPLES / "2nchat" / "2nchat.json"

@@ -16,7 +16,7 @@ from pointsman.app import Pointsman, Workflow
 from pointsman.settings import Settings
 from pointsman.values import Json, JsonObject, json_of
 from pointsman.workflows.scripts import Script, load_script
-from tests.examples.plays import EXAMPLES
+from tests.examples.example_runs import EXAMPLES
 from tests.tools.outgoing.peer import answer, peering
 
 FOLDER = EXAMPLES / "2nchat"

@@ -14,7 +14,7 @@ from pointsman.settings import Settings
 from pointsman.testing.clock import VirtualClock, run_virtually
 from pointsman.values import Json, JsonObject
 from pointsman.workflows.scripts import parse_script
-from tests.examples.plays import EXAMPLES, RunResult, overheard, play
+from tests.examples.example_runs import EXAMPLES, RunResult, overheard, play
 
 PIPELINE = "agentforge/agentforge.yaml"
 PROPOSAL: JsonObject = {"goal": "Write a proposal for optimizing warehouse operations"}

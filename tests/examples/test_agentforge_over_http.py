@@ -18,7 +18,7 @@ from pointsman.app import Pointsman, Workflow
 from pointsman.executions.timeline import timeline
 from pointsman.settings import Settings
 from pointsman.values import Json, JsonObject, json_of
-from tests.examples.plays import EXAMPLES
+from tests.examples.example_runs import EXAMPLES
 from tests.http_server import http_server
 
 pytestmark = pytest.mark.integration

@@ -13,7 +13,7 @@ from pointsman.executions.opening import GivenAnswer
 from pointsman.settings import Settings
 from pointsman.values import Json, JsonObject
 from pointsman.workflows.scripts import parse_script
-from tests.examples.plays import EXAMPLES, RunResult, play
+from tests.examples.example_runs import EXAMPLES, RunResult, play
 
 DESK = "news-desk/news-desk.json"
 FINDER = "restaurant-finder/restaurant-finder.json"

@@ -9,7 +9,7 @@ import pytest
 from pointsman.app import Workflow
 from pointsman.executions.opening import GivenAnswer
 from pointsman.values import Json, JsonObject
-from tests.examples.plays import EXAMPLES, play
+from tests.examples.example_runs import EXAMPLES, play
 
 RESEARCH = "research/research.json"
 TOPIC: JsonObject = {"topic": "tidal power"}

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from pointsman.testing.cases import WorkflowCase, find_tests, read_tests, run_case
-from tests.boxes import needs_box
-from tests.examples.plays import EXAMPLES
+from tests.examples.example_runs import EXAMPLES
+from tests.sandboxes import needs_box
 
 COOKBOOK = EXAMPLES / "cookbook"
 RECIPES = sorted(path for path in COOKBOOK.iterdir() if path.is_dir())

@@ -13,6 +13,7 @@ import pytest
 from pointsman import Pointsman, PointsmanError, Workflow
 from pointsman.executions.concurrency_limits import Group
 from pointsman.executions.execution import Execution
+from pointsman.executions.opening import CONCURRENCY
 from pointsman.testing.clock import VirtualClock, run_virtually
 from pointsman.values import Json, JsonObject
 
@@ -144,7 +145,7 @@ def test_a_closed_app_does_not_read_the_queue() -> None:
 
     async def scene() -> None:
         async with Pointsman("memory:", clock=VirtualClock()) as app:
-            limits = app.concurrency
+            limits = app.context[CONCURRENCY]
         limits.look(Group("asking", 1))
         assert asyncio.all_tasks() == {asyncio.current_task()}
 

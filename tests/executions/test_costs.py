@@ -4,6 +4,8 @@ step."""
 from __future__ import annotations
 
 import asyncio
+import gc
+import weakref
 from collections import Counter
 from collections.abc import Callable
 from itertools import pairwise
@@ -76,10 +78,12 @@ def counts(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     return found
 
 
-async def cost_of(app: Pointsman, workflow: Workflow, counts: Counter[str]) -> Counter[str]:
+async def cost_of(
+    app: Pointsman, workflow: Workflow, counts: Counter[str], *, durability: str | None = None
+) -> Counter[str]:
     """Run a workflow and return its counts."""
     counts.clear()
-    assert await (await app.start(workflow)).output() is not None
+    assert await (await app.start(workflow, durability=durability)).output() is not None
     return Counter({what: number for what, number in counts.items() if number})
 
 
@@ -101,6 +105,33 @@ async def test_a_durable_tool_step_is_one_commit_of_one_row_and_one_answer(
         "fingerprints": STEPS,
     }
     assert once["commits"] == STEPS + 1, "the start is one commit, and the end is part of the last step"
+
+
+@pytest.mark.parametrize("durability", ["async", "exit"])
+async def test_a_tool_step_whose_rows_may_wait_is_one_commit_too(
+    counts: Counter[str], tmp_path: Path, durability: str
+) -> None:
+    """The answer must be durable, and its row is written with it."""
+    async with Pointsman(f"sqlite:///{tmp_path}/store.db", tools=[add_one]) as app:
+        await cost_of(app, chain(STEPS), counts, durability=durability)
+        found = await cost_of(app, chain(STEPS), counts, durability=durability)
+    assert found["commits"] - found["contents put"] == STEPS + 1
+
+
+async def test_an_ended_execution_is_freed_without_a_search_for_cycles() -> None:
+    async with Pointsman("memory:", tools=[add_one]) as app:
+        await (await app.start(chain(2))).output()
+        gc.collect()
+        gc.disable()
+        try:
+            execution = await app.start(chain(2))
+            driver = weakref.ref(app.runtime.drivers[execution.id])
+            await execution.output()
+            del execution
+            await asyncio.sleep(0)
+            assert driver() is None
+        finally:
+            gc.enable()
 
 
 async def test_a_second_start_checks_compiles_and_stores_nothing_again(counts: Counter[str], tmp_path: Path) -> None:

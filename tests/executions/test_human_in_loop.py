@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from pointsman.app import Pointsman
+from pointsman.definition.problems import WorkflowInvalid
 from pointsman.engine.decide.lifecycle import NotSteerable
 from pointsman.executions.lists import inbox
 from pointsman.settings import Settings
-from pointsman.workflows.sources import WorkflowInvalid
 from tests.scenarios import written
 
 pytestmark = pytest.mark.integration

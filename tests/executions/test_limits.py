@@ -14,6 +14,7 @@ import pytest
 
 from pointsman import Pointsman, Workflow, tool
 from pointsman.definition.model.policies import DEFAULTS
+from pointsman.definition.problems import WorkflowInvalid
 from pointsman.engine.actions import WorkAction
 from pointsman.engine.compile import compile_workflow
 from pointsman.engine.decide import outputs
@@ -25,7 +26,6 @@ from pointsman.runtime.attempts import LocalAttempt
 from pointsman.testing.clock import run_virtually
 from pointsman.testing.simulation import Simulation
 from pointsman.values import ExecutionId, Json, JsonObject
-from pointsman.workflows.sources import WorkflowInvalid
 from tests.scenarios import agent_row, edge_row, installation, play, rows, written
 
 ROOT = Path(__file__).parents[2]

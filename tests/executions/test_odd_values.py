@@ -280,3 +280,16 @@ async def test_outputs_of_a_node_can_read_its_own_result(node: JsonObject) -> No
         found = await (await app.start(Workflow.of(flow), {"n": 5})).output()
     assert isinstance(found, dict)
     assert found["mine"] == found["result"]
+
+
+async def test_texts_of_the_list_of_executions_may_contain_nul_in_every_store(postgres_url: str) -> None:
+    ask: JsonObject = {**ASK, "config": {"message": "?", "options": ["approve"], "approvers": {"groups": ["a\0b"]}}}
+    wait: JsonObject = {"id": "wait", "type": "wait", "config": {"event": "{input.event}"}}
+    for url in ("memory:", postgres_url):
+        async with Pointsman(url, settings=Settings(), script=Script()) as app:
+            gated = await app.start(document(ask), {})
+            assert await gated.settled() == "waiting"
+            waits = await app.start(document(wait), {"event": "a\0b"})
+            assert await waits.settled() == "waiting"
+            assert (await app.publish("a\0b", {})).delivered == (waits.id,)
+            assert await waits.settled() == "completed"

@@ -24,14 +24,14 @@ def delta(kind: str, text: str = "", *, execution: ExecutionId = ONE) -> Delta:
 def test_partial_output_is_kept_until_withdrawn_or_over_the_limit() -> None:
     spoken = PartialOutput()
     for text in ("Dear ", "harbour"):
-        spoken.hear(delta("text", text))
-    spoken.hear(delta("thought", "Hm."))
+        spoken.update(delta("text", text))
+    spoken.update(delta("thought", "Hm."))
     assert spoken.so_far(ONE) == {STEP: "Dear harbour"}
     assert spoken.so_far(ExecutionId("exec-2")) == {}
-    spoken.hear(delta("discarded"))
+    spoken.update(delta("discarded"))
     assert spoken.so_far(ONE) == {}
-    spoken.hear(delta("text", "x" * CHARS_MAX))
-    spoken.hear(delta("text", "y"))
+    spoken.update(delta("text", "x" * CHARS_MAX))
+    spoken.update(delta("text", "y"))
     assert spoken.so_far(ONE) == {}, "its beginning would be missing"
 
 

@@ -72,7 +72,7 @@ class SlowTool:
 
 
 async def heard(execution: Execution) -> list[JsonObject]:
-    return [event async for event in execution.events()]
+    return [event async for event in execution.journal()]
 
 
 async def soon(event: asyncio.Event) -> None:

@@ -77,7 +77,7 @@ async def test_text_is_streamed_as_it_arrives_and_not_stored(tmp_path: Path) -> 
         assert execution.status == "running"
         own.go_on.set()
         assert await execution.output() == "Once upon and so on"
-        rows = [event async for event in execution.events(follow=False)]
+        rows = [event async for event in execution.journal(follow=False)]
     assert not any("delta" in str(row["kind"]) for row in rows)
     assert not own.left.is_set()
 
@@ -131,7 +131,7 @@ async def test_a_broken_stream_is_withdrawn_and_retried_by_the_step(tmp_path: Pa
         assert await execution.output() == "There was"
         assert [delta["kind"] for delta in seen.deltas] == ["text", "discarded", "text"]
         assert seen.text == "There was"
-        rows = [event async for event in execution.events(follow=False)]
+        rows = [event async for event in execution.journal(follow=False)]
     (failed,) = [row for row in rows if row["kind"] == "step_failed"]
     assert cast("JsonObject", failed["failure"])["code"] == "model-answer-unreadable"
 

@@ -11,7 +11,7 @@ from pointsman.app import Pointsman, Workflow
 from pointsman.store.errors import LeaderExists
 from pointsman.testing.clock import VirtualClock, run_virtually
 from pointsman.values import JsonObject, json_of
-from tests.runtime.test_keeper import flow
+from tests.runtime.test_leader import flow
 
 pytestmark = pytest.mark.integration
 

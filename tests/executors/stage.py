@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import AbstractContextManager, nullcontext
 
+from pointsman.caches import UseCounts
 from pointsman.engine.actions import WorkSpec
 from pointsman.engine.commands import Execute, Phase
 from pointsman.engine.failures import Failure
@@ -20,7 +21,6 @@ from pointsman.testing.clock import VirtualClock
 from pointsman.tools.registry import ToolRegistry
 from pointsman.tools.scripted import canned_tools
 from pointsman.tools.tool import Tool
-from pointsman.use_counts import UseCounts
 from pointsman.values import ExecutionId, Json, JsonObject, NodeId
 
 
@@ -33,8 +33,8 @@ class RecordedEffects:
         self.calls_max: int | None = None
         """Number of model calls within the budget."""
 
-    def refusal(self, kind: EffectKind, spent: Usage, *, calls: int = 1) -> Failure | None:
-        if self.calls_max is None or spent.model_calls < self.calls_max:
+    def refusal(self, kind: EffectKind, usage: Usage, *, calls: int = 1) -> Failure | None:
+        if self.calls_max is None or usage.model_calls < self.calls_max:
             return None
         return Failure(code="budget-spent", message="the budget is spent", details={"limit": "modelCalls"})
 

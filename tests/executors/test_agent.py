@@ -282,7 +282,7 @@ async def test_calls_of_client_tools_are_returned_and_not_executed() -> None:
 async def test_an_agent_with_a_disabled_tool_fails_with_the_setting_that_enables_it() -> None:
     stage = Stage("rules: [{text: x}]", OffTool("sql", "Read a database.", because="Name a database."))
     failure = await stage.failure(execute(prompt="x"), agent(tools=["sql"]))
-    assert (failure.code, failure.hint) == ("tool-off", "Name a database.")
+    assert (failure.code, failure.hint) == ("tool-disabled", "Name a database.")
 
 
 async def test_an_invalid_call_of_a_client_tool_is_returned_to_the_model() -> None:

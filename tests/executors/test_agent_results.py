@@ -106,9 +106,9 @@ async def test_the_agent_chooses_text_or_json_results(mode: str, text: str, resu
 
 async def test_an_invalid_schema_is_a_failure() -> None:
     failure = await Stage().failure(execute(prompt="x"), agent(outputSchema={"type": "no such type"}))
-    assert (failure.code, failure.retryable) == ("output-schema-wrong", False)
+    assert (failure.code, failure.retryable) == ("output-schema-invalid", False)
     fetched = await Stage().failure(execute(prompt="x"), agent(outputSchema={"$ref": "file:///etc/passwd"}))
-    assert fetched.code == "output-schema-wrong"
+    assert fetched.code == "output-schema-invalid"
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from pointsman.settings import Settings
 from pointsman.testing.clock import VirtualClock, run_virtually
 from pointsman.values import Json, JsonObject
 from pointsman.workflows.scripts import parse_script
-from tests.examples.plays import overheard
+from tests.examples.example_runs import overheard
 from tests.scenarios import installation, play, written
 
 POLYGLOT = """

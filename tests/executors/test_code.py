@@ -12,8 +12,8 @@ from pointsman.engine.reports import WorkDone, WorkFailed
 from pointsman.executors.work_without_models import CodeExecutor
 from pointsman.tools.sandbox.interpreter import CodeLimits, Interpreter
 from pointsman.values import Bytes, Json, JsonObject, Seconds
-from tests.boxes import needs_box, take_boxes_away
 from tests.executors.stage import StagedRun, agent, work
+from tests.sandboxes import needs_box, take_boxes_away
 
 pytestmark = pytest.mark.integration
 

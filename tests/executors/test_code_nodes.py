@@ -10,8 +10,8 @@ import pytest
 from pointsman.app import Pointsman, Workflow
 from pointsman.settings import Settings
 from pointsman.values import Json, JsonObject, json_of
-from tests.boxes import needs_box, take_boxes_away
 from tests.installation import HandClock, opened
+from tests.sandboxes import needs_box, take_boxes_away
 
 pytestmark = pytest.mark.integration
 
@@ -142,7 +142,7 @@ async def test_an_interrupted_command_runs_again(tmp_path: Path) -> None:
     clock = HandClock()
     async with opened(tmp_path, clock, settings=settings) as app:
         execution = await app.start(chain(node, output={"said": "nodes.wait"}), {"who": "spring"})
-        await execution.events().__anext__()
+        await execution.journal().__anext__()
     flag.touch()
     async with opened(tmp_path, clock, settings=settings) as app:
         again = await app.open(execution.id)

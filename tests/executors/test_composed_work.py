@@ -212,4 +212,4 @@ async def test_a_record_states_whether_it_is_valid(
 async def test_a_record_with_an_invalid_schema_is_a_failure() -> None:
     spec = agent(kind="structured-record", schema={"type": "nonsense"})
     failure = await Stage().failure(work("structured-record", {"extraction": {}}), spec)
-    assert failure.code == "output-schema-wrong"
+    assert failure.code == "output-schema-invalid"

@@ -133,8 +133,8 @@ async def test_a_section_of_a_text_can_be_read_alone() -> None:
         ({"operation": "get", "key": "\ud800"}, "memory-key-invalid"),
         ({"operation": "get", "key": "x" * 501}, "memory-key-invalid"),
         ({"operation": "set", "key": "a", "value": 1, "namespace": "\n"}, "memory-key-invalid"),
-        ({"operation": "forget", "key": "a"}, "config-wrong"),
-        ({"operation": "get", "key": "a", "scope": "cache"}, "config-wrong"),
+        ({"operation": "forget", "key": "a"}, "config-invalid"),
+        ({"operation": "get", "key": "a", "scope": "cache"}, "config-invalid"),
         ({"operation": "get", "key": "a", "scope": "user"}, "memory-no-owner"),
         ({"operation": "get", "key": "a", "scope": "shared"}, "memory-no-owner"),
         ({"operation": "set", "key": "a", "value": "x" * 100_000}, "memory-full"),
@@ -144,7 +144,7 @@ async def test_unusable_memory_is_a_failure(given: JsonObject, code: str) -> Non
     failure = await Stage().failure(work("memory", {"scope": "session", **given}), agent(kind="memory"))
     assert (failure.code, failure.retryable) == (code, False)
     assert failure.message
-    assert code == "config-wrong" or failure.hint
+    assert code == "config-invalid" or failure.hint
 
 
 async def test_appending_to_a_value_that_is_not_a_list_fails_without_effect() -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from pointsman.expressions.compiler import compile_expression
 from pointsman.expressions.environment import Environment
 from pointsman.expressions.failures import BadPattern
-from pointsman.expressions.formula import compile_expression
 from pointsman.values import Json
 
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pointsman.expressions.compiler import compile_expression
 from pointsman.expressions.environment import Environment
 from pointsman.expressions.failures import (
     BadPattern,
@@ -24,7 +25,6 @@ from pointsman.expressions.failures import (
     TooManyTokens,
     TooManyVisits,
 )
-from pointsman.expressions.formula import compile_expression
 from pointsman.expressions.templates import compile_template
 from pointsman.values import Json
 from tests.expressions.worlds import STATE, value

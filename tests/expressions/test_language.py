@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from pointsman.expressions.compiler import compile_expression
 from pointsman.expressions.environment import Environment
 from pointsman.expressions.failures import (
     DividedByZero,
@@ -14,7 +15,6 @@ from pointsman.expressions.failures import (
     UnknownFunction,
     WrongArguments,
 )
-from pointsman.expressions.formula import compile_expression
 from pointsman.values import Json
 from tests.expressions.worlds import holds, value
 

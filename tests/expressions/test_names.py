@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from pointsman.expressions.compiler import compile_expression
 from pointsman.expressions.environment import Environment, Names
 from pointsman.expressions.failures import SecretNotAllowed
-from pointsman.expressions.formula import compile_expression
 from pointsman.expressions.operators import equals, same_label
 from pointsman.values import Json, JsonObject
 from tests.expressions.worlds import value

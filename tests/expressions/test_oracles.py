@@ -11,9 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from pointsman.expressions.compiler import compile_expression
 from pointsman.expressions.environment import Environment
 from pointsman.expressions.failures import ExpressionTooDeep, ExpressionTooLong, TooManyTokens
-from pointsman.expressions.formula import compile_expression
 from pointsman.values import Json
 from tests.expressions.worlds import STATE, javascript_expressions, python_expressions
 

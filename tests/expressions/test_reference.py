@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from pointsman.expressions import failures
+from pointsman.expressions.compiler import compile_expression
 from pointsman.expressions.environment import ROOTS, Environment
-from pointsman.expressions.formula import compile_expression
 from pointsman.expressions.functions import FUNCTIONS, SPECIAL
 
 PAGE = (Path(__file__).parents[2] / "docs/reference/expressions.md").read_text(encoding="utf-8")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pointsman.expressions.formula import compile_expression
+from pointsman.expressions.compiler import compile_expression
 from pointsman.expressions.types import check_types
 from pointsman.values import Json, JsonObject
 

@@ -6,8 +6,8 @@ from typing import NamedTuple, TypedDict, Unpack
 
 from hypothesis import strategies as st
 
+from pointsman.expressions.compiler import compile_expression
 from pointsman.expressions.environment import Environment
-from pointsman.expressions.formula import compile_expression
 from pointsman.values import Json
 
 

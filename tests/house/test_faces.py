@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+from pathlib import Path
 from typing import Final
 
 import pytest
 
+from pointsman.auth.audit import Audit
 from tests.house.sources import files, parse
 
 BEHIND: Final = {"runtime", "store", "executors", "dialects", "models", "tools", "ports", "engine"}
@@ -19,7 +21,7 @@ TYPES_OF: Final[dict[str, set[str]]] = {
     "pointsman.auth.sharing": {"AUDIENCES", "Audience", "Sharing", "SharingView", "sharing_etag", "sharing_view"},
 }
 """Types of answers, which faces document and print. `Audit` counts failed logins, which have no caller."""
-WRITING: Final = {"asked", "refused", "made"}
+WRITING: Final = {name for name in vars(Audit) if name.startswith("record_")}
 """Methods of `Audit` that write entries."""
 
 
@@ -56,7 +58,12 @@ def test_faces_import_no_check_of_rights() -> None:
     assert imported == set(), "check rights in the body of the verb: see auth/verbs.py"
 
 
+def test_the_front_door_has_at_most_250_lines() -> None:
+    assert len(Path("src/pointsman/app.py").read_text().splitlines()) <= 250, "it forwards to the domains"
+
+
 def test_faces_write_no_audit_entry() -> None:
+    assert {"record_request", "record_refusal", "record_outcome"} == WRITING
     written = {
         f"{path}: audit.{called.attr}"
         for path in files(*FACES)
@@ -71,9 +78,11 @@ OF_THE_PROCESS: Final = {
     "keep_leading": "the worker role",
     "leading": "the worker role",
     "working": "the worker role",
+    "serving_queues": "the worker role",
     "logging_to": "logs",
     "telemetry_of": "telemetry",
     "model_state": "the warning about scripted answers at the start of a server",
+    "watch_deltas": "partial output of executions that this process runs",
     "watch_progress": "progress of executions that this process runs",
     "readiness": "GET /ready, without a caller",
     "once": "idempotency keys, under the rights of the verb that they protect",
@@ -81,6 +90,9 @@ OF_THE_PROCESS: Final = {
     "SseBroker": "streams",
     "Measuring": "metrics",
     "Workbench": "the session of an MCP client",
+    "find_publication": "the link of a visitor without an account, which it verifies",
+    "form_view": "the form of a verified link",
+    "run_view": "a run whose name the server signed for the visitor",
 }
 """Functions that faces may give the context: services of the process. All others are called by verbs."""
 

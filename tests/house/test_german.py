@@ -105,7 +105,7 @@ def test_every_operation_has_a_german_summary() -> None:
     assert all(german.values())
 
 
-def asked_by_the_shelf() -> Iterator[str]:
+def inputs_of_built_in_workflows() -> Iterator[str]:
     """Yield the texts of built-in workflows about the fields of their inputs."""
     for id in IDS:
         source = shipped(id)
@@ -115,11 +115,11 @@ def asked_by_the_shelf() -> Iterator[str]:
 
 
 def test_workflows_that_come_along_ask_in_german() -> None:
-    said = set(asked_by_the_shelf())
-    german = cast("dict[str, str]", read(WORDS / "given" / "de" / "shelf.json"))
+    said = set(inputs_of_built_in_workflows())
+    german = cast("dict[str, str]", read(WORDS / "given" / "de" / "builtin.json"))
     assert len(said) > 10
-    assert said - set(german) == set(), TRANSLATE.format("shelf.json")
-    assert set(german) - said == set(), REMOVE.format("shelf.json")
+    assert said - set(german) == set(), TRANSLATE.format("builtin.json")
+    assert set(german) - said == set(), REMOVE.format("builtin.json")
     assert all(german.values())
 
 

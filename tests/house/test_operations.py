@@ -11,8 +11,7 @@ import jsonschema_rs
 import pytest
 
 from pointsman.definition.model.workflow import RESERVED_IDS
-from pointsman.server.application import openapi_document
-from pointsman.server.openapi_document import METHODS
+from pointsman.server.application import METHODS, openapi_document
 from pointsman.server.problems import MEDIA_TYPE, STATUS_OF, status_of
 from pointsman.server.schemas.answers import SAMPLES, sample_of
 from pointsman.server.streaming.sse import MEDIA_TYPE as STREAM
@@ -35,7 +34,7 @@ def test_an_operation_has_a_name_a_summary_a_description_and_a_tag_that_is_expla
     assert operation["summary"]
     assert operation["description"]
     tags = {tag["name"] for tag in DOCUMENT["tags"]}
-    assert operation["tags"][0] in tags, "describe the tag in server/openapi_document.py"
+    assert operation["tags"][0] in tags, "describe the tag in server/application.py"
     assert operation["operationId"].isidentifier()
 
 

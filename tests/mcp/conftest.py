@@ -12,6 +12,7 @@ from mcp.client.stdio import stdio_client
 from mcp.types import CallToolResult
 
 from mcp import Client, StdioServerParameters
+from tests.quick_starts import quick_starts
 
 SOURCES: Final = Path(__file__).parents[2] / "src"
 Mode = Literal["auto", "legacy"]
@@ -27,8 +28,9 @@ async def at_prompt(store: str, mode: Mode = "auto", *, script: Path | None = No
         args=["-m", "pointsman", "mcp", "--store", store, *said],
         env={"PYTHONPATH": str(SOURCES)},
     )
-    async with Client(stdio_client(server), mode=mode) as client:
-        yield client
+    with quick_starts():
+        async with Client(stdio_client(server), mode=mode) as client:
+            yield client
 
 
 async def call(client: Client, tool: str, **arguments: Any) -> Any:

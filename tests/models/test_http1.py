@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import ssl
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -73,6 +74,18 @@ async def answering(
         yield made, client
     server.close()
     await asyncio.gather(*(one for one in made.tasks if one is not None))
+
+
+@pytest.mark.parametrize("turns", range(12))
+async def test_a_request_that_is_cancelled_as_it_connects_leaves_no_socket(turns: int) -> None:
+    async with answering(OK) as (server, client):
+        request = asyncio.create_task(client.get(server.url))
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        request.cancel()
+        await asyncio.wait([request])
+        del request
+        gc.collect()  # The warning about an unclosed socket fails the test.
 
 
 async def test_requests_one_after_another_share_a_connection() -> None:

@@ -19,7 +19,7 @@ from pointsman.settings import Settings
 from pointsman.store.errors import StoreDamaged, StoreNewer
 from pointsman.store.records import ExecutionQuery, InboxQuery
 from pointsman.store.sqlite.schema import MIGRATIONS
-from pointsman.store.transfer import StoreNotEmpty, StoreUncopyable, TransferPart, Value, transfer_of
+from pointsman.store.transfer import StoreCopyUnsupported, StoreNotEmpty, TransferPart, Value, transfer_of
 from pointsman.tools.files import ArtifactFolder
 from pointsman.values import ExecutionId
 from tests import postgres
@@ -287,5 +287,5 @@ async def test_an_empty_store_is_not_backed_up_because_it_may_be_the_wrong_one(
 
 async def test_a_store_in_memory_is_not_backed_up(tmp_path: Path) -> None:
     async with Pointsman("memory:", settings=Settings()) as app:
-        with pytest.raises(StoreUncopyable):
+        with pytest.raises(StoreCopyUnsupported):
             await app.storage.back_up(tmp_path / "nothing")

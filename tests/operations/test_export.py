@@ -214,7 +214,7 @@ async def test_a_changed_export_file_imports_nothing(what: str, file: Path, tmp_
     async with opened(tmp_path, HandClock()) as app:
         with pytest.raises((ImportRefused, RowUnreadable, PointsmanError)) as refused:
             await app.storage.bring_in(file)
-        assert type(refused.value).code in ("import-refused", "row-unreadable", "definition-gone")
+        assert type(refused.value).code in ("import-refused", "row-unreadable", "definition-missing")
         assert refused.value.hint
         assert await app.executions() == []
 

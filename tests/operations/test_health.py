@@ -9,13 +9,15 @@ import pytest
 from msgspec.structs import replace
 
 from pointsman.app import Pointsman, Workflow
+from pointsman.models.provider import ProviderSettings
 from pointsman.operations import health
 from pointsman.operations.health import damage, findings, repair, sandbox_in_use
 from pointsman.settings import Settings
+from pointsman.store.coordination import RuntimeFacts
 from pointsman.store.sqlite import writer
 from pointsman.values import ExecutionId, Json, JsonObject
-from tests.boxes import take_boxes_away, why_no_box
 from tests.installation import HandClock, asking, listening, noting, opened
+from tests.sandboxes import take_boxes_away, why_no_box
 
 pytestmark = pytest.mark.integration
 
@@ -96,7 +98,7 @@ async def test_unused_blobs_are_reported_and_deleted(tmp_path: Path, monkeypatch
     async with opened(tmp_path, HandClock()) as app:
         digest = await app.store.blobs.put(b"nobody")
         found = await findings(app.context)
-        assert [one.code for one in found if one.mendable] == ["unused-contents"]
+        assert [one.code for one in found if one.fixable] == ["unused-contents"]
         assert [one.code for one in await repair(app.context, found)] == ["unused-contents"]
         assert await app.store.blobs.get(digest) is None
         assert "unused-contents" not in await codes(app)
@@ -137,3 +139,17 @@ async def test_the_doctor_shows_the_sandbox_in_use(tmp_path: Path, monkeypatch: 
         (found,) = [one for one in await findings(app.context) if one.code == "sandbox-missing"]
         assert found.severity == "error"
         assert "it was taken away" in found.message
+
+
+async def test_processes_with_different_engines_and_limits_of_each_process_are_reported(postgres_url: str) -> None:
+    provider = ProviderSettings(base_url="http://127.0.0.1:1/v1", keys=("key",), calls_max=5)
+    async with Pointsman(postgres_url, settings=Settings(providers={"own": provider})) as one:
+        await one.runtime.ownership.announce(RuntimeFacts(role="server", engine="temporal://one:7233"))
+        async with Pointsman(postgres_url, settings=Settings()) as other:
+            await other.runtime.ownership.announce(RuntimeFacts(role="worker", engine="restate://two:8080"))
+            found = {finding.code: finding.message for finding in await findings(one.context)}
+            await other.runtime.ownership.announce(RuntimeFacts(role="worker", engine="temporal://one:7233"))
+            later = {finding.code for finding in await findings(one.context)}
+    assert "restate://two:8080, temporal://one:7233" in found["engines-differ"]
+    assert found["limits-multiply"] == "`concurrency` and `calls_max` of own count in each of 2 processes"
+    assert ("engines-differ" in later, "limits-multiply" in later) == (False, True)

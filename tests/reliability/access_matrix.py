@@ -46,6 +46,8 @@ OF_THINGS: Final = (
     "/sessions/{id}",
     "/api/tools/{name}",
 )
+OF_EVALUATIONS: Final = "GET /api/evaluations/{eid}"
+"""No object is an evaluation run: tests/evaluations call it as callers with and without access."""
 BY_BODY: Final = frozenset({"POST /api/schedules", "POST /v1/chat/completions", "POST /v1/responses"})
 """Operations that name a workflow in the request body."""
 MISSING: Final = frozenset(
@@ -163,7 +165,8 @@ class AccessExperiment:
 
 
 def is_of_things(operation: str) -> bool:
-    return operation in BY_BODY or any(part in operation for part in OF_THINGS)
+    is_of_one = operation in BY_BODY or any(part in operation for part in OF_THINGS)
+    return is_of_one and operation != OF_EVALUATIONS
 
 
 def described(thing: Thing) -> str:

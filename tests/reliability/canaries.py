@@ -20,8 +20,7 @@ from typing import Final
 from pointsman import Pointsman, Workflow
 from pointsman.errors import PointsmanError
 from pointsman.operations.export_import import export
-from pointsman.settings import ProviderSettings, Settings
-from pointsman.settings.display import shown
+from pointsman.settings import ProviderSettings, Settings, shown
 from pointsman.settings.sections import NotificationSettings
 from pointsman.values import JsonObject
 from tests.http_server import LOOKS_EVERY_S

@@ -49,3 +49,5 @@ class Row(NamedTuple):
     examine: Callable[[int, int], Finding]
     test_size: int | None = None
     """The size for `make test`, if the `pr` tier would take too long."""
+    is_scale: bool = False
+    """Whether it is a test of the scale tier only."""

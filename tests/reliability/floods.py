@@ -27,6 +27,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 import httpx2
 
+from tests.quick_starts import quick_starts
 from tests.reliability.findings import Finding
 from tests.server.processes import ServerProcess
 
@@ -365,7 +366,8 @@ class Attacker:
 async def attacking(port: int) -> AsyncGenerator[Attacker, None]:
     code = f"import tests.reliability.floods as f; f.run_attacks({port})"
     pipe = asyncio.subprocess.PIPE
-    process = await asyncio.create_subprocess_exec(sys.executable, "-c", code, stdin=pipe, stdout=pipe)
+    with quick_starts():
+        process = await asyncio.create_subprocess_exec(sys.executable, "-c", code, stdin=pipe, stdout=pipe)
     try:
         yield Attacker(process)
     finally:

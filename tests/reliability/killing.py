@@ -35,6 +35,7 @@ from pointsman.ports import Row
 from pointsman.store.api import Store, open_store
 from pointsman.store.records import ExecutionQuery
 from pointsman.values import ExecutionId
+from tests.quick_starts import quick_starts
 from tests.reliability.effect_log import Deed, deeds_in, happened_in, in_flight_of, wrong_repeats
 from tests.reliability.findings import Finding
 from tests.reliability.servers import server
@@ -106,13 +107,14 @@ class KillExperiment:
     def _victim(self, *, dies_after: int = 0) -> subprocess.Popen[str]:
         paths = os.pathsep.join((str(ROOT / "src"), str(ROOT)))
         words = [self.store, self.world, self.load, str(self.count), str(dies_after)]
-        victim = subprocess.Popen(
-            [sys.executable, "-m", *self.victim, *words],
-            stdout=subprocess.PIPE,
-            text=True,
-            cwd=ROOT,
-            env={**os.environ, "PYTHONPATH": paths},
-        )
+        with quick_starts():
+            victim = subprocess.Popen(
+                [sys.executable, "-m", *self.victim, *words],
+                stdout=subprocess.PIPE,
+                text=True,
+                cwd=ROOT,
+                env={**os.environ, "PYTHONPATH": paths},
+            )
         self._life = victim.pid
         return victim
 

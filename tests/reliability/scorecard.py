@@ -21,6 +21,7 @@ from tests.reliability import (
     old_journals,
     paced_calls,
     power_cut,
+    random_servers,
     requests,
     restarts,
     secret_encodings,
@@ -84,6 +85,16 @@ ROWS: Final = (
         {"pr": 20, "long": 100},
         "takeovers",
         takeover.examine,
+    ),
+    Row(
+        "servers",
+        "three servers on one PostgreSQL behind a balancer that sends every request to a random one: kill -9, "
+        "SIGSTOP and SIGCONT, silent connections, crashes of PostgreSQL, a limit of connections",
+        "no step begins twice unless its owner was lost; nothing failed; nothing still for longer than 30 s",
+        {"pr": 5, "long": 50},
+        "faults",
+        random_servers.examine,
+        is_scale=True,
     ),
     Row(
         "disk",

@@ -320,8 +320,8 @@ def plain(data: bytes) -> str:
 
 def examine(size: int, seed: int) -> Finding:
     """Test all encodings at all places."""
-    ear, ours = LogCollector(), logging.getLogger("pointsman")  # Libraries log at DEBUG what they send.
-    ours.addHandler(ear)
+    collector, ours = LogCollector(), logging.getLogger("pointsman")  # Libraries log at DEBUG what they send.
+    ours.addHandler(collector)
     try:
         with tempfile.TemporaryDirectory() as name:
             found = asyncio.run(places(Path(name))) | asyncio.run(typed_places())
@@ -329,7 +329,7 @@ def examine(size: int, seed: int) -> Finding:
                 b"".join(path.read_bytes() for path in sorted(Path(name).iterdir()) if path.is_file())
             )
     finally:
-        ours.removeHandler(ear)
-    found["the logs"] = "\n".join(ear.said)
+        ours.removeHandler(collector)
+    found["the logs"] = "\n".join(collector.said)
     seen = [f"{encoding} in {place}" for place, text in found.items() for encoding in seen_in(text)]
     return Finding(f"{len(MARKS)} encoded secrets, {len(found)} places, {len(seen)} seen", tuple(seen))

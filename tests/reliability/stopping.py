@@ -19,6 +19,7 @@ from pointsman.models.script import read_script
 from pointsman.ports import Row
 from pointsman.store.api import open_store
 from pointsman.values import ExecutionId, Json, JsonObject
+from tests.quick_starts import quick_starts
 from tests.reliability.findings import Finding
 from tests.reliability.killing import wrong_in
 
@@ -40,13 +41,14 @@ def document() -> JsonObject:
 
 
 def keeper(store: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "pointsman", "worker", "--store", store],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
-    )
+    with quick_starts():
+        return subprocess.Popen(
+            [sys.executable, "-m", "pointsman", "worker", "--store", store],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+        )
 
 
 async def begin(store: str) -> list[ExecutionId]:

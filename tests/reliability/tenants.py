@@ -14,7 +14,13 @@ from pointsman.values import JsonObject
 
 ROLES: Final = ("viewer", "operator", "editor", "admin")
 GROUP: Final = "desk"
-OWNERS_ALONE: Final = frozenset({"DELETE /api/workflows/{id}", "PUT /api/workflows/{id}/sharing"})
+OWNERS_ALONE: Final = frozenset(
+    {
+        "DELETE /api/workflows/{id}",
+        "PUT /api/workflows/{id}/sharing",
+        *(f"{method} /api/workflows/{{id}}/publication" for method in ("GET", "PUT", "DELETE")),
+    }
+)
 ALSO_A_WORKFLOW: Final = frozenset(
     f"POST /api/workflows/executions/{{eid}}/{verb}" for verb in ("fork", "move", "replay", "retry", "steer")
 )

@@ -7,7 +7,7 @@ import math
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from http import HTTPStatus
 from pathlib import Path
@@ -33,14 +33,13 @@ from pointsman.models import transport
 from pointsman.models.key_pool import KeyPool
 from pointsman.operations import model_catalogue
 from pointsman.ports import Row
-from pointsman.runtime.commits import Commits
+from pointsman.runtime.commits import Commits, RowOwner
 from pointsman.runtime.driver import Driver
 from pointsman.server import problems
 from pointsman.settings import Settings
-from pointsman.store.api import StoreJournal
 from pointsman.store.errors import JournalMoved
 from pointsman.store.postgres.journal import PostgresJournal
-from pointsman.store.records import Summary
+from pointsman.store.records import EffectRecord, Summary
 from pointsman.store.sqlite import SqliteStore, connection, writer
 from pointsman.store.sqlite import transfer as damage
 from pointsman.store.sqlite.journal import SqliteJournal
@@ -68,6 +67,7 @@ from tests.reliability import (
     old_journals,
     paced_calls,
     power_cut,
+    random_servers,
     requests,
     restarts,
     secret_encodings,
@@ -170,14 +170,16 @@ async def test_the_kill_row_detects_lost_and_repeated_effects(defect: str, notic
 
 
 def test_the_takeover_row_detects_an_owner_that_writes_after_unknown_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def append_again(self: Commits, ledger: StoreJournal, row: Row, summary: Summary | None) -> None:
-        execution = ExecutionId(vars(self)["_execution"])
+    async def append_again(
+        self: Commits, owner: RowOwner, row: Row, summary: Summary | None, effects: Sequence[EffectRecord]
+    ) -> None:
+        execution, ledger = ExecutionId(vars(self)["_execution"]), owner.journal
         try:
-            await ledger.append(execution, row, summary=summary)
+            await ledger.append(execution, row, summary=summary, effects=effects)
         except JournalMoved:
             row = replace(row, seq=await ledger.last(execution) + 1)
-            await ledger.append(execution, row, summary=summary)
-        vars(self)["_committed"](row)
+            await ledger.append(execution, row, summary=summary, effects=effects)
+        owner.committed(row)
 
     monkeypatch.setattr(Commits, "now", append_again)
     assert not takeover.examine(2, 1).holds
@@ -409,7 +411,7 @@ def untouched(self: object, value: Json) -> Json:
 
 
 def publish_unmasked(self: MaskedListener, text: str) -> None:
-    self._hear(text)  # pyright: ignore[reportPrivateUsage] - the defect
+    self._on_text(text)  # pyright: ignore[reportPrivateUsage] - the defect
 
 
 TYPED_SINKS = (
@@ -438,3 +440,10 @@ def test_the_bombs_row_detects_a_server_that_reads_documents_on_its_event_loop()
     """20 000 nodes take 2 s and more."""
     [found] = asyncio.run(bombs.measured(400, "chain", defect="workless"))
     assert any("an answer took" in why for why in found.late), found
+
+
+@pytest.mark.scale("full")
+def test_servers_that_take_executions_of_live_owners_are_detected(cluster: Cluster, tmp_path: Path) -> None:
+    cluster.sql(f"CREATE ROLE {random_servers.USER} LOGIN")
+    found = asyncio.run(random_servers.round_of("crowd", cluster, tmp_path, "tests.server.greedy"))
+    assert any("began twice" in line for line in found.violations), found

@@ -3,13 +3,17 @@ fail."""
 
 from __future__ import annotations
 
+from typing import Final
+
 import pytest
 
 from tests.reliability.findings import SEED, NotHere, Row
 from tests.reliability.scorecard import ROWS
 
+PARAMETERS: Final = [pytest.param(row, marks=[pytest.mark.scale("full")] if row.is_scale else []) for row in ROWS]
 
-@pytest.mark.parametrize("row", ROWS, ids=[row.name for row in ROWS])
+
+@pytest.mark.parametrize("row", PARAMETERS, ids=[row.name for row in ROWS])
 def test_a_row_of_the_scorecard_holds(row: Row) -> None:
     try:
         finding = row.examine(row.test_size or row.sizes["pr"], SEED)

@@ -17,8 +17,10 @@ import msgspec
 import pytest
 
 from pointsman import Pointsman, Workflow, tool
+from pointsman.client.events import PublicEvent
 from pointsman.errors import PointsmanError
 from pointsman.executions.execution import Execution
+from pointsman.runtime import local
 from pointsman.store.records import ExecutionQuery
 from pointsman.tools.tool import Tool
 from pointsman.values import ExecutionId, Json, JsonObject
@@ -109,7 +111,7 @@ async def answers_a_gate(app: Pointsman, work: Work) -> None:
 async def fires_timers(app: Pointsman, work: Work) -> None:
     """One timer is near, the other so far that an idle execution is released before."""
     near: JsonObject = {"id": "near", "type": "wait", "config": {"duration": "50ms"}}
-    far: JsonObject = {"id": "far", "type": "wait", "config": {"duration": "7s"}}
+    far: JsonObject = {"id": "far", "type": "wait", "config": {"duration": f"{1.5 * local.REST_S:g}s"}}
     await ended(await app.start(flow("timers", near, call("between"), far, call("after"))))
     assert work.calls == {"charge": 2}
 
@@ -196,6 +198,81 @@ async def forks(app: Pointsman, work: Work) -> None:
     assert work.calls == {"charge": 3}
 
 
+def graph(name: str, nodes: Sequence[JsonObject], *edges: tuple[str, str], **more: Json) -> Workflow:
+    """Return a workflow. An edge is `source, target`, or `source:mark, target`."""
+    ends = [(*source.partition(":"), target) for source, target in edges]
+    drawn: list[Json] = [{"source": at, "target": to, **({"mark": mark} if mark else {})} for at, _, mark, to in ends]
+    return Workflow.of({"pointsman": 1, "id": name, "nodes": [*nodes], "edges": drawn, **more})
+
+
+async def fans_out_and_joins(app: Pointsman, work: Work) -> None:
+    each: JsonObject = {"id": "each", "type": "parallel", "config": {"items": "[1, 2, 3]", "maxParallel": 1}}
+    nodes: list[JsonObject] = [each, call("pay"), {"id": "all", "type": "join"}, call("after")]
+    execution = await app.start(graph("fans", nodes, ("each", "pay"), ("pay", "all"), ("all", "after")))
+    await ended(execution)
+    assert work.calls == {"charge": 4}
+
+
+async def repeats_a_loop_and_chooses_a_branch(app: Pointsman, work: Work) -> None:
+    nodes: list[JsonObject] = [
+        {"id": "again", "type": "loop", "config": {"until": "n > 2", "maxIterations": 5}},
+        {"id": "count", "type": "transform", "config": {"set": {"n": "n + 1"}}},
+        {"id": "decide", "type": "decision", "config": {"expression": "n > 2"}},
+        call("yes"),
+        call("no", "fragile"),
+    ]
+    edges: list[Json] = [
+        {"source": "again", "target": "count", "mark": "body"},
+        {"source": "count", "target": "again"},
+        {"source": "again", "target": "decide", "mark": "exit"},
+        {"source": "decide", "target": "yes", "condition": {"type": "label", "label": "true"}},
+        {"source": "decide", "target": "no", "condition": {"type": "label", "label": "false"}},
+    ]
+    document: JsonObject = {"pointsman": 1, "id": "loops", "entry": "again", "state": {"n": {"default": 0}}}
+    await ended(await app.start(Workflow.of({**document, "nodes": [*nodes], "edges": edges})))
+    assert work.calls == {"charge": 1}
+
+
+async def undoes_steps(app: Pointsman, work: Work) -> None:
+    work.is_broken = True
+    booked: JsonObject = {**call("book"), "compensate": "undo"}
+    nodes = [booked, call("work", "fragile"), call("undo")]
+    execution = await app.start(graph("undoes", nodes, ("book", "work")))
+    await ended(execution, "failed")
+    assert work.calls["charge"] == 2
+
+
+def tag_of(event: PublicEvent) -> str:
+    return str(type(event).__struct_config__.tag)
+
+
+async def stores_nothing_without_persistence(app: Pointsman, work: Work) -> None:
+    execution = await app.start(graph("passing", [call("one")], config={"persistence": "none"}))
+    await ended(execution)
+    assert work.calls == {"charge": 1}
+    if app.store.shared:  # A store in memory needs no second one.
+        assert await journals(app) == []
+
+
+async def streams_its_events(app: Pointsman, work: Work) -> None:
+    """Whoever follows from the start receives what a reader finds afterwards."""
+    execution = await app.start(flow("streamed", call("work", "slow"), GATE, call("after")))
+    await asyncio.wait_for(work.begun.wait(), PATIENCE_S)
+    followed: list[str] = []
+
+    async def follow() -> None:
+        followed.extend([tag_of(event) async for event in execution.events()])
+
+    following = asyncio.create_task(follow())
+    work.go_on.set()
+    await waits(execution)
+    await execution.answer("ask", "approve")
+    await ended(execution)
+    await asyncio.wait_for(following, PATIENCE_S)
+    assert followed
+    assert followed == [tag_of(event) async for event in execution.events(follow=False)][: len(followed)]
+
+
 Scenario: TypeAlias = Callable[[Pointsman, Work], Awaitable[None]]
 SCENARIOS: Final[Sequence[Scenario]] = (
     completes_steps,
@@ -209,6 +286,10 @@ SCENARIOS: Final[Sequence[Scenario]] = (
     retries_a_failed_step,
     runs_sub_workflows,
     forks,
+    fans_out_and_joins,
+    repeats_a_loop_and_chooses_a_branch,
+    undoes_steps,
+    streams_its_events,
 )
 
 

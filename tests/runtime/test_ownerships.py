@@ -10,10 +10,21 @@ import pytest
 
 from pointsman import Pointsman
 from pointsman.errors import EngineBug
+from pointsman.runtime import local
 from pointsman.runtime.ownership import Claim
 from pointsman.settings import Settings
-from pointsman.values import ExecutionId
-from tests.runtime.ownership_suite import GATED, SCENARIOS, Scenario, Work, ended, journals, until, waits
+from pointsman.values import ExecutionId, Seconds
+from tests.runtime.ownership_suite import (
+    GATED,
+    SCENARIOS,
+    Scenario,
+    Work,
+    ended,
+    journals,
+    stores_nothing_without_persistence,
+    until,
+    waits,
+)
 
 
 def opened(url: str, work: Work) -> Pointsman:
@@ -43,6 +54,12 @@ OWNERSHIPS: Final[dict[str, tuple[Opening, str]]] = {
 }
 
 
+@pytest.fixture(autouse=True)
+def resting_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An execution is released if it waits for a second or longer."""
+    monkeypatch.setattr(local, "REST_S", Seconds(1.0))
+
+
 @pytest.fixture(params=[pytest.param(name, id=name, marks=pytest.mark.integration) for name in OWNERSHIPS])
 def ownership(request: pytest.FixtureRequest) -> tuple[Opening, str]:
     opening, url = OWNERSHIPS[request.param]
@@ -66,6 +83,13 @@ async def test_an_execution_has_the_same_journal_under_every_ownership(
     async with opening(url, work) as app:
         await scenario(app, work)
         assert await journals(app) == await reference(scenario)
+
+
+async def test_an_execution_without_persistence_runs_and_is_not_stored(ownership: tuple[Opening, str]) -> None:
+    opening, url = ownership
+    work = Work()
+    async with opening(url, work) as app:
+        await stores_nothing_without_persistence(app, work)
 
 
 async def test_what_only_waits_is_released(ownership: tuple[Opening, str]) -> None:

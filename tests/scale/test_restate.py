@@ -80,7 +80,7 @@ async def wake(engine: RestateEngine, execution: ExecutionId, due: float = 0.0) 
     async with asyncio.timeout(PATIENCE_S):
         while True:
             try:
-                return await engine.wake(execution, due)
+                return await engine.wake(execution, due, "")
             except EngineUnreachable:
                 await asyncio.sleep(0.05)
 
@@ -134,7 +134,7 @@ async def test_work_goes_on_while_restate_is_killed_and_is_not_begun_again(resta
         await driven.until(ONE, 1)
         restate_server.kill()
         with pytest.raises(EngineUnreachable, match="no Restate server"):
-            await engine.wake(ONE, 0.0)
+            await engine.wake(ONE, 0.0, "")
         await asyncio.to_thread(restate_server.start)
         await wake(engine, TWO)
         await driven.until(TWO, 1)

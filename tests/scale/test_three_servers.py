@@ -10,40 +10,23 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from random import Random
-from typing import Final, NamedTuple
-from urllib.parse import quote
+from typing import Final
 
 import httpx2
 import pytest
 
-from pointsman.store.postgres.connections import address_of
-from pointsman.values import Json, JsonObject
+from pointsman.values import JsonObject
 from tests.postgres_wire import Wire
+from tests.scale.cluster import CHARGING, STEPS, Call, behind, calls_in, chain, host_of
 from tests.server.processes import ServerProcess
 
 pytestmark = pytest.mark.scale
 
-STEPS: Final = 12
 LONG_STEPS: Final = 30
 ENDED_S_MAX: Final = 300.0
 REPLACED_S_MAX: Final = 15.0
 MACHINE_S: Final = 3.0
 """Allowance for a busy machine."""
-
-
-def chain(name: str, steps: int) -> JsonObject:
-    nodes: list[Json] = [{"id": f"n{number}", "type": "tool", "config": {"tool": "charge"}} for number in range(steps)]
-    edges: list[Json] = [{"source": f"n{number}", "target": f"n{number + 1}"} for number in range(steps - 1)]
-    return {"pointsman": 1, "id": name, "nodes": nodes, "edges": edges}
-
-
-class Call(NamedTuple):
-    """A call of the tool that began."""
-
-    at: float
-    process: int
-    execution: str
-    key: str
 
 
 class Servers:
@@ -86,8 +69,7 @@ class Servers:
 
     @property
     def calls(self) -> list[Call]:
-        lines = [line.split(" ") for line in self._file.read_text(encoding="utf-8").splitlines()]
-        return [Call(float(at), int(process), *names) for at, process, *names in lines]
+        return calls_in(self._file)
 
     def pid(self, number: int) -> int:
         process = self.processes[number].process
@@ -96,20 +78,18 @@ class Servers:
 
 
 @asynccontextmanager
-async def three(url: str, folder: Path) -> AsyncGenerator[Servers, None]:
+async def three(url: str, folder: Path, program: str = CHARGING) -> AsyncGenerator[Servers, None]:
     """The first one is the leader, the others stand by."""
     file = folder / "calls"
     file.touch()
-    host = dict(pair.split("=", 1) for pair in address_of(url).conninfo.split(" ") if "=" in pair)["host"].strip("'")
     async with AsyncExitStack() as stack:
-        wires = [await stack.enter_async_context(Wire(Path(host))) for _ in range(3)]
+        wires = [await stack.enter_async_context(Wire(Path(host_of(url)))) for _ in range(3)]
         processes = list[ServerProcess]()
         for number, wire in enumerate(wires):
             place = folder / f"server-{number}"
             place.mkdir()
-            store = url.replace(quote(host, safe=""), quote(str(wire.folder), safe=""))
-            module = ("tests.server.charging", str(file))
-            one = ServerProcess(store, folder=place, module=module, standby=number > 0)
+            module = (program, str(file))
+            one = ServerProcess(behind(url, wire), folder=place, module=module, standby=number > 0)
             stack.push_async_callback(one.stop, signal.SIGKILL)
             await one.begin()
             processes.append(one)

@@ -10,7 +10,7 @@ from typing import Any, Final
 import httpx2
 from jsonschema import Draft202012Validator
 
-from tests.server.announced import DOCUMENT, OPERATIONS, Operation
+from tests.server.documented_operations import DOCUMENT, OPERATIONS, Operation
 
 OPEN: Final = {"SessionRecords", "EventView"}
 """Views with further members, which a workflow or the kind of an event determines."""

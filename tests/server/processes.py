@@ -16,6 +16,8 @@ from typing import Final
 
 import pytest
 
+from tests.quick_starts import quick_starts
+
 ROOT: Final = Path(__file__).parents[2]
 NGINX: Final = shutil.which("nginx", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
 needs_nginx = pytest.mark.skipif(NGINX is None, reason="nginx is not installed (apt-get install nginx-light)")
@@ -101,7 +103,7 @@ class ServerProcess:
 
     async def begin(self) -> None:
         """Start the process and return when it accepts requests."""
-        with self._log.open("wb") as log:  # A full pipe without a reader would stop it.
+        with self._log.open("wb") as log, quick_starts():  # A full pipe without a reader would stop it.
             self.process = await asyncio.create_subprocess_exec(
                 *self._command,
                 stderr=log,
@@ -111,6 +113,10 @@ class ServerProcess:
             while self._ready not in self._log.read_bytes():
                 assert self.process.returncode is None, self._log.read_text()
                 await asyncio.sleep(0.02)
+
+    def log_tail(self) -> str:
+        """Return the end of its log, which a failed test shows."""
+        return self._log.read_text(errors="replace")[-4000:]
 
     def log_bytes(self) -> int:
         """Number of logged bytes."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, Final
 
 from pointsman.triggers.signatures import key_of, sign
-from tests.server.announced import OPERATIONS
 from tests.server.conformance import faults, operation_of
 from tests.server.conftest import serving
+from tests.server.documented_operations import OPERATIONS
 from tests.server.flows import CHAIN, SHOWN
 from tests.server.test_conflicts import KEYED, SECRET, world
 
@@ -15,6 +15,13 @@ X: Final = "/api/workflows/executions"
 DOCUMENT: Final = {"pointsman": 1, "id": "hello", "nodes": [{"id": "say", "type": "agent", "config": {"prompt": "Hi"}}]}
 ANYONE: Final = {"audience": "everyone"}
 LIKES: Final = "owner=ada&key=likes"
+GATEWAY: Final = {"kind": "openai-compatible", "key": "sk-0badcafe0badcafe", "baseUrl": "https://llm.example.com/v1"}
+LOGIN: Final = {
+    "type": "oauth2-code",
+    "authorizeUrl": "https://id.example.com/authorize",
+    "tokenUrl": "https://id.example.com/token",
+    "clientId": "app",
+}
 CALLS: Final[tuple[tuple[str, Any], ...]] = (
     ("POST /api/workflows", CHAIN.replace("id: chain", "id: links")),
     ("PUT /api/workflows/links", CHAIN.replace("id: chain", "id: links").replace("two", "three")),
@@ -56,9 +63,25 @@ CALLS: Final[tuple[tuple[str, Any], ...]] = (
     *((f"GET /api/agents{rest}", None) for rest in ("", "/chief", "/chief/versions", "/chief/uses", "/chief/sharing")),
     *((f"GET /api/tools{rest}", None) for rest in ("", "/calculator")),
     ("POST /api/tools/calculator/try", {"arguments": {"expression": "6 * 7"}}),
+    *((f"GET /api/templates{rest}", None) for rest in ("", "/triage-support")),
+    ("POST /api/templates/triage-support/try", {}),
+    ("POST /api/templates/triage-support/use", {"id": "support"}),
+    (
+        "PUT /api/datasets/names",
+        {"workflow": "links", "scorers": [{"name": "same", "kind": "match"}], "text": '{"a": 1}'},
+    ),
+    *((f"GET /api/{rest}", None) for rest in ("datasets", "datasets/names", "evaluations")),
+    ("POST /api/datasets/names/evaluate", {}),
     ("GET /api/models", None),
     ("GET /api/models/keys", None),
     ("POST /api/models/ping", None),
+    ("GET /api/models/kinds", None),
+    ("PUT /api/models/providers/gw", {**GATEWAY, "test": False}),
+    ("DELETE /api/models/providers/gw", None),
+    ("PUT /api/workflows/links/publication", {"title": "Links"}),
+    ("GET /api/workflows/links/publication", None),
+    ("PUT /api/secrets/SHOP/credential", LOGIN),
+    ("POST /api/secrets/SHOP/authorization", None),
     (f"PUT /api/memory/user/value?{LIKES}", {"value": "tea"}),
     (f"PUT /api/memory/user/value?{LIKES}", {"value": "mate"}),
     (f"GET /api/memory/user/value?{LIKES}", None),
@@ -90,20 +113,27 @@ CALLS: Final[tuple[tuple[str, Any], ...]] = (
     ("POST /v1/responses", {"model": "talk", "input": "Hi"}),
     *((f"GET /api/{rest}", None) for rest in ("me", "settings/keys", "audit", "audit/state", "secrets", "people")),
     *((f"GET /api/{rest}", None) for rest in ("secrets/WEATHER/uses", "rights", "login", "logins", "settings")),
-    *((f"GET /{rest}", None) for rest in ("health", "ready", "api/usage", "api/budgets")),
+    *((f"GET /{rest}", None) for rest in ("health", "ready", "api/usage", "api/budgets", "api/workers")),
     (f"POST {X}/{{asked}}/cancel", {}),
     ("DELETE /api/logins", None),
 )
 """Requests in the order in which they succeed, with their bodies; `{done}` and similar names are executions of
 `world`."""
 ELSEWHERE: Final = {
+    "GET /api/evaluations/{eid}": "test_evaluations",
     "GET /session/{id}": "test_pipeline",
+    "POST /api/answer-links/read": "test_answer_links",
+    "POST /api/answer-links/answer": "test_answer_links",
+    "GET /api/published/{token}": "test_publications",
+    "GET /api/published/{token}/runs/{run}": "test_publications",
+    "POST /api/published/{token}/runs": "test_publications",
+    "POST /api/datasets/{name}/cases": "test_evaluations",
     "POST /api/login": "test_logins",
     "POST /api/memory/{scope}/history": "test_memory_history",
     "POST /api/notifications/{id}/retry": "test_notifications",
     "POST /api/settings/keys": "test_access",
     "POST /api/workflows/executions/import": "test_registry",
-    "POST /api/workflows/executions/{eid}/retry": "test_lives",
+    "POST /api/workflows/executions/{eid}/retry": "test_fork_migrate_replay",
     "POST /api/workflows/generate": "test_designing",
     "POST /api/workflows/{id}/execute/files": "test_documents",
 }

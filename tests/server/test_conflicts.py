@@ -10,8 +10,8 @@ from cryptography.fernet import Fernet
 from pointsman.definition.model.agents import AgentConfig
 from pointsman.settings import Settings
 from pointsman.triggers.signatures import key_of, sign
-from tests.server.announced import OPERATIONS
 from tests.server.conftest import Served, serving
+from tests.server.documented_operations import OPERATIONS
 from tests.server.flows import CHAIN, LETTER, TALK, WAITS
 
 EXECUTIONS: Final = "/api/workflows/executions"
@@ -66,9 +66,16 @@ CONFLICTS: Final[dict[str, tuple[dict[str, str], dict[str, Any]]]] = {
     "PUT /api/agents/{name}/sharing": ({"name": "writer"}, {"json": {"audience": "private"}, "headers": OLD}),
     "PATCH /api/sessions/{id}": ({"id": "s1"}, {"json": {"title": "Tides"}, "headers": OLD}),
     "PUT /api/secrets/{name}": ({"name": "WEATHER"}, {"json": {"value": "another-value"}, "headers": NEW}),
+    "PUT /api/secrets/{name}/credential": (
+        {"name": "WEATHER"},
+        {"json": {"type": "basic", "user": "ann", "password": "sunny-weather"}, "headers": OLD},
+    ),
     "DELETE /api/secrets/{name}": ({"name": "WEATHER"}, {"headers": OLD}),
     "DELETE /api/agents/{name}": ({"name": "writer"}, {"headers": OLD}),
     "DELETE /api/schedules/{sid}": ({"sid": "nightly"}, {"headers": OLD}),
+    "POST /api/templates/{name}/use": ({"name": "approval"}, {"json": {"id": "chain"}}),
+    "POST /api/datasets/{name}/evaluate": ({"name": "links"}, {"json": {"model": "openai:gpt-5"}}),
+    "PUT /api/models/default": ({}, {"json": {"model": "openai:gpt-5"}}),
     "POST /run": ({}, {"json": {"goal": "tides"}}),
     "POST /run/legacy": ({}, {"json": {"goal": "tides"}}),
     "POST /v1/chat/completions": ({}, {"json": {"model": "off", "messages": [{"role": "user", "content": "Hi"}]}}),
@@ -82,8 +89,12 @@ ELSEWHERE: Final = {
     "POST /api/webhooks/{path}",
     "POST /api/settings/keys",
     "DELETE /api/settings/keys/{name}",
+    "POST /api/answer-links/answer",
+    "POST /api/answer-links/read",
+    "PUT /api/models/providers/{name}",
+    "PUT /api/secrets/{name}/authorization",
 }
-"""Tests below reach their conflicts."""
+"""Tests below, and those of links, models and credentials, reach their conflicts."""
 ABSENT: Final[dict[str, tuple[str, dict[str, Any]]]] = {
     "POST /api/workflows/{id}/execute/files": (
         "/api/workflows/none/execute/files",
@@ -144,6 +155,12 @@ async def world(served: Served) -> dict[str, str]:
         ("/api/agents", {"name": "writer", "agent": {"system": "Short."}}, {}),
         ("/api/schedules", {"id": "nightly", "workflow": "chain", "every": 3600}, {}),
     ]
+    dataset: dict[str, Any] = {
+        "workflow": "chain",
+        "cases": [{"input": {}}],
+        "scorers": [{"name": "right", "kind": "match"}],
+    }
+    assert (await client.put("/api/datasets/links", json=dataset)).is_success
     for address, body, headers in before:
         reply = await client.post(address, json=body, headers=headers)
         assert reply.is_success, (address, reply.text)

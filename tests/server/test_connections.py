@@ -19,7 +19,7 @@ from pointsman.server.bodies import BYTES_OF, Unchecked
 from pointsman.server.connections import ConnectionTable
 from pointsman.server.serving import ACCEPT_FAILED, ACCEPT_LOG, exception_handler
 from tests.patience import PATIENCE_S
-from tests.server import announced
+from tests.server import documented_operations
 from tests.server.conftest import Served, serving
 from tests.server.flows import CHAIN
 
@@ -289,7 +289,7 @@ async def test_a_body_with_too_many_values_is_refused(served: Served) -> None:
 
 
 def test_body_limits_name_existing_operations() -> None:
-    there = {one.name for one in announced.OPERATIONS}
+    there = {one.name for one in documented_operations.OPERATIONS}
     assert set(BYTES_OF) <= there
 
 

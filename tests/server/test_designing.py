@@ -45,7 +45,7 @@ async def test_a_design_with_errors_is_not_saved_and_the_scripted_model_does_not
         for body in ({}, {"words": ""}, {"words": "x" * 20_001}, {"words": "x", "speed": 1}, {"words": 7}):
             assert (await post(served, "/generate", body, expect=422))["code"] == "request-invalid"
     async with serving() as served:
-        assert (await post(served, "/generate", {"words": "A note."}, expect=409))["code"] == "no-designer"
+        assert (await post(served, "/generate", {"words": "A note."}, expect=409))["code"] == "design-model-missing"
 
 
 async def test_a_change_is_previewed_and_saved_over_the_read_revision(served: Served) -> None:
@@ -121,7 +121,7 @@ async def test_a_failure_before_the_first_round_is_an_error_and_later_an_event()
     headers = {"accept": "text/event-stream"}
     async with serving() as served:
         reply = await served.client.post("/api/workflows/generate", json={"words": "A note."}, headers=headers)
-        assert (reply.status_code, reply.json()["code"]) == (409, "no-designer")
+        assert (reply.status_code, reply.json()["code"]) == (409, "design-model-missing")
     failing = "rules:\n- {purpose: design, times: 1, text: Hm.}\n- {purpose: design, fail: 500}\n"
     async with serving(script=parse_script(failing)) as served:
         first, last = await rounds_of(served, {"words": "A note."})
@@ -132,8 +132,8 @@ async def test_a_failure_before_the_first_round_is_an_error_and_later_an_event()
 async def test_a_client_that_disconnects_ends_the_design(monkeypatch: pytest.MonkeyPatch) -> None:
     ended = asyncio.Event()
 
-    async def endless(_: AuthoringVerbs, words: str, *, hear: Callable[[Round], None], **how: object) -> JsonObject:
-        hear(Round(1, "scripted", words, ()))
+    async def endless(_: AuthoringVerbs, words: str, *, listener: Callable[[Round], None], **how: object) -> JsonObject:
+        listener(Round(1, "scripted", words, ()))
         try:
             await asyncio.Event().wait()
         finally:

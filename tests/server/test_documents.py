@@ -149,7 +149,7 @@ async def test_a_form_that_is_not_a_valid_input_is_refused(served: Served, form:
 async def test_a_start_can_choose_the_model_of_one_execution(served: Served) -> None:
     await served.save(CHAIN)
     refused = await served.client.post("/api/workflows/chain/execute", json={"input": {}, "model": "openai:gpt-5"})
-    assert (refused.status_code, refused.json()["code"]) == (409, "model-fixed")
+    assert (refused.status_code, refused.json()["code"]) == (409, "model-override")
     served.app.context.services.model = None
     chosen = await served.client.post(
         "/api/workflows/chain/execute", json={"input": {}, "wait": True, "model": "scripted:quick"}

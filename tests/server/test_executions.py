@@ -93,7 +93,7 @@ async def test_an_event_reaches_the_step_that_waits_for_it(served: Served) -> No
     await served.save(WAITS)
     execution = await served.execute("waits")
     told = await served.act(execution, "signals", {"name": "knock", "data": {"who": "Ada"}})
-    assert told["became"] == "taken"
+    assert (told["outcome"], told["became"]) == ("delivered", "taken")
     await served.read_events(execution)
     assert (await served.read(execution))["output"] == {"said": {"who": "Ada"}}
     assert (await served.act(execution, "signals", {"name": "knock"}, expect=409))["code"] == "wrong-status"

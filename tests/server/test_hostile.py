@@ -9,7 +9,7 @@ import pytest
 
 from pointsman.definition.model.workflow import RESERVED_IDS
 from pointsman.server.application import api, methods_at
-from tests.server import announced
+from tests.server import documented_operations
 from tests.server.conftest import Served
 from tests.server.flows import CHAIN, secret_of
 from tests.server.test_access import serving
@@ -128,7 +128,7 @@ async def test_a_refused_method_lists_the_allowed_ones(served: Served, path: str
 
 def test_each_path_accepts_exactly_the_documented_methods() -> None:
     documented: dict[str, set[str]] = {}
-    for one in announced.OPERATIONS:
+    for one in documented_operations.OPERATIONS:
         documented.setdefault(one.path, set()).add(one.method)
     allowed = {path: methods_at(api(), re.sub(r"{[^}]*}", "none", path)) for path in documented}
     assert allowed == documented
@@ -136,7 +136,9 @@ def test_each_path_accepts_exactly_the_documented_methods() -> None:
 
 def test_words_of_api_paths_are_refused_as_workflow_ids() -> None:
     words = {
-        found[1] for one in announced.OPERATIONS if (found := re.fullmatch(r"/api/workflows/(\w+)(/.*)?", one.path))
+        found[1]
+        for one in documented_operations.OPERATIONS
+        if (found := re.fullmatch(r"/api/workflows/(\w+)(/.*)?", one.path))
     }
     assert words <= set(RESERVED_IDS)
 

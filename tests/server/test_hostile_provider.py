@@ -23,7 +23,7 @@ from werkzeug import Request, Response
 from pointsman.auth.oidc_login import FAILED_FOR_S, IssuerUnreachable, Tokens
 from pointsman.server.context import COOKIE
 from pointsman.server.routes.logins import BACK, VISIT
-from pointsman.tools.egress.addresses import NotReached, SecretHosts
+from pointsman.tools.egress.addresses import AddressUnreachable, SecretHosts
 from pointsman.tools.egress.http_calls import HttpCall, HttpResponse, Outgoing
 from tests.server.conftest import serving
 from tests.server.test_provider import (
@@ -350,7 +350,7 @@ class SilentProvider(Outgoing):
         self.calls += 1
         await asyncio.sleep(0)
         self._clock.time += 30
-        raise NotReached("the answer was not complete within 30 s")
+        raise AddressUnreachable("the answer was not complete within 30 s")
 
 
 @pytest.mark.parametrize("what", ["a login", "a token"])

@@ -8,7 +8,7 @@ import pytest
 
 from pointsman.values import JsonObject
 from pointsman.workflows.library import ALL_LANGUAGES, Library, Prepared
-from tests.examples.plays import overheard
+from tests.examples.example_runs import overheard
 from tests.server.conftest import Served
 
 POLYGLOT = """\
@@ -52,7 +52,7 @@ async def test_a_text_missing_in_one_language_falls_back_to_the_executions_langu
     told = await served.read(execution)
     assert (told["status"], told["waiting"][0]["messages"]) == ("waiting", {"en": "Send tides?", "de": "Send tides?"})
     (warning,) = (one for one in told["warnings"] if one["code"] != "scripted-answers")
-    assert (warning["code"], warning["nodeId"]) == ("text-unsaid", "ask")
+    assert (warning["code"], warning["nodeId"]) == ("text-not-localized", "ask")
     assert warning["message"].startswith("what 'ask' asks cannot be said in 'de': ")
     assert (await served.act(execution, "replay"))["differences"] == []
 

@@ -42,6 +42,7 @@ async def test_executions_are_paged_in_both_directions_while_others_start(file_s
         oldest = await pages(served, address, "executions", "before", limit=4, order="asc")
         assert [[one["executionId"] for one in page] for page in oldest] == [begun[:4], begun[4:]]
         entries = [one for page in oldest for one in page]
+        assert {one["startedBy"] for one in entries} == {"local"}
         window = {"since": entries[1]["startedAt"], "until": entries[4]["startedAt"]}
         for order, expected in (("asc", begun[1:4]), ("desc", begun[3:0:-1])):
             found = await pages(served, address, "executions", "before", limit=2, order=order, **window)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pointsman.executions.pages import KEPT_MAX, KEPT_S, LONG, begun_in
+from pointsman.executions.pages import CACHED_MAX, CACHED_S, LONG, begun_in
 from pointsman.ports import Row
 from pointsman.values import ExecutionId
 from tests.server.conftest import Served, serving
@@ -74,7 +74,7 @@ async def test_paging_through_a_long_row_reads_it_once_and_completely(
 
 async def test_the_row_cache_is_bounded_and_expires(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     await served.save(TURNING)
-    executions = [await served.execute("turning") for _ in range(KEPT_MAX + 1)]
+    executions = [await served.execute("turning") for _ in range(CACHED_MAX + 1)]
     asked: list[float] = []
     ring: list[Any] = []
 
@@ -85,13 +85,13 @@ async def test_the_row_cache_is_bounded_and_expires(served: Served, monkeypatch:
 
     for execution in executions:
         await page(served, execution, 10)
-    assert len(begun_in(served.app.context).rows) == KEPT_MAX
+    assert len(begun_in(served.app.context).rows) == CACHED_MAX
     begun = begun_in(served.app.context)
     with monkeypatch.context() as patched:
         patched.setattr(asyncio.get_running_loop(), "call_later", later)
         begun.leave(ExecutionId(executions[-1]), begun.rows[-1], sent_events=1)
-    assert asked == [KEPT_S]
+    assert asked == [CACHED_S]
     ring[0]()
-    assert len(begun.rows) == KEPT_MAX - 1, "nobody read on"
+    assert len(begun.rows) == CACHED_MAX - 1, "nobody read on"
     again = await page(served, executions[-1], 10, "1.4")
     assert [one["n"] for one in again["events"]] == [*range(5, 15)]

@@ -47,13 +47,13 @@ async def test_the_history_of_a_value_survives_a_restart_and_can_restore_it(file
         back = await served.client.post(HISTORY, params=TEAM, json={"number": 1})
         assert (back.status_code, back.json()["value"]) == (200, "short")
         gone = await served.client.post(HISTORY, params=TEAM, json={"number": 9})
-        assert (gone.status_code, gone.json()["code"]) == (404, "nothing-remembered")
+        assert (gone.status_code, gone.json()["code"]) == (404, "no-such-memory")
     async with serving(file_store) as served:
         assert (await served.client.get("/api/memory/shared/value", params=TEAM)).json()["value"] == "short"
         told = (await served.client.get(HISTORY, params=TEAM)).json()
         assert [one["number"] for one in told["changes"]] == [3, 2, 1]
         assert (await served.client.delete("/api/memory/shared/value", params=TEAM)).status_code == 204
-        assert (await served.client.get(HISTORY, params=TEAM)).json()["code"] == "nothing-remembered"
+        assert (await served.client.get(HISTORY, params=TEAM)).json()["code"] == "no-such-memory"
 
 
 async def test_memory_history_is_paged(served: Served) -> None:

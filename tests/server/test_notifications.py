@@ -35,6 +35,9 @@ async def test_notification_addresses_are_shown_without_secrets() -> None:
             "events": ["gate", "failed"],
             "workflows": ["*"],
             "signed": True,
+            "format": "json",
+            "recipients": [],
+            "answerLinks": False,
         }
     ]
 

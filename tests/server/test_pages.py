@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,48 @@ async def test_content_hashed_files_are_cached_forever(served: Served, built: Pa
     assert (reply.status_code, reply.text) == (200, "run()")
     assert reply.headers["content-type"].startswith("text/javascript")
     assert "immutable" in reply.headers["cache-control"]
+
+
+@pytest.mark.parametrize(
+    ("accepted", "encoding"),
+    [
+        ("gzip, deflate, br", "br"),
+        ("gzip;q=1.0, br;q=0", "gzip"),
+        ("GZIP", "gzip"),
+        ("identity", ""),
+        ("", ""),
+    ],
+)
+async def test_a_file_is_sent_in_the_best_encoding_that_the_client_accepts(
+    served: Served, built: Path, accepted: str, encoding: str
+) -> None:
+    (built / "assets" / "main-1a2b.js.br").write_bytes(b"brotli")
+    (built / "assets" / "main-1a2b.js.gz").write_bytes(gzip.compress(b"run()"))
+    headers = {"accept-encoding": accepted}
+    async with served.client.stream("GET", "/assets/main-1a2b.js", headers=headers) as reply:
+        content = b"".join([part async for part in reply.aiter_raw()])
+    assert reply.headers.get("content-encoding", "") == encoding
+    assert (reply.headers["vary"], reply.headers["content-type"]) == (
+        "accept-encoding",
+        "text/javascript; charset=utf-8",
+    )
+    assert content == {"br": b"brotli", "gzip": gzip.compress(b"run()"), "": b"run()"}[encoding]
+
+
+async def test_each_encoding_has_an_etag_that_saves_a_second_transfer(served: Served, built: Path) -> None:
+    (built / "index.html.gz").write_bytes(gzip.compress(b"<title>the app</title>"))
+    plain = await served.client.get("/", headers={"accept-encoding": "identity"})
+    small = await served.client.get("/", headers={"accept-encoding": "gzip"})
+    assert plain.text == small.text
+    assert plain.headers["etag"] != small.headers["etag"]
+    known = {"accept-encoding": "gzip", "if-none-match": f'"x", {small.headers["etag"]}'}
+    again = await served.client.get("/workflows", headers=known)
+    assert (again.status_code, again.content, again.headers["etag"]) == (304, b"", small.headers["etag"])
+
+
+async def test_a_compressed_copy_has_no_address_of_its_own(served: Served, built: Path) -> None:
+    (built / "assets" / "main-1a2b.js.br").write_bytes(b"brotli")
+    assert (await served.client.get("/assets/main-1a2b.js.br")).status_code == 404
 
 
 @pytest.mark.requirement("S1-105")

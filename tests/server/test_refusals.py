@@ -105,8 +105,8 @@ async def test_an_answer_to_two_gates_of_one_name_is_refused_as_ambiguous(served
     await served.save(EACH)
     execution = await served.execute("many", {"texts": ["a", "b"]})
     answer = {"gateId": "gate-review", "action": "approve"}
-    assert await refused(served, execution, "respond", answer) == "gate-unclear"
-    assert await refused(served, execution, "delegate", {"gateId": "gate-review", "to": "ben"}) == "gate-unclear"
+    assert await refused(served, execution, "respond", answer) == "gate-ambiguous"
+    assert await refused(served, execution, "delegate", {"gateId": "gate-review", "to": "ben"}) == "gate-ambiguous"
     assert len((await served.client.get("/api/inbox")).json()["gates"]) == 2
 
 

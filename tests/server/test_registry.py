@@ -118,7 +118,7 @@ async def test_tools_are_paged_read_and_tried(served: Served) -> None:
     off = next(
         tool["name"] for tool in (await served.client.get("/api/tools?limit=200")).json()["tools"] if tool["off"]
     )
-    assert (await served.client.post(f"/api/tools/{off}/try", json={})).json()["code"] == "tool-not-tried"
+    assert (await served.client.post(f"/api/tools/{off}/try", json={})).json()["code"] == "tool-not-callable"
 
 
 async def test_models_are_listed_and_pinged(served: Served) -> None:
@@ -153,8 +153,8 @@ async def test_memory_is_written_listed_searched_and_deleted_after_a_restart(fil
         one = {"owner": "ada", "key": "note/0", "namespace": "notes"}
         assert (await served.client.get(f"{user}/value", params=one)).json()["value"] == "tide number 0"
         assert (await served.client.delete(f"{user}/value", params=one)).status_code == 204
-        assert (await served.client.get(f"{user}/value", params=one)).json()["code"] == "nothing-remembered"
-        assert (await served.client.delete(f"{user}/value", params=one)).json()["code"] == "nothing-remembered"
+        assert (await served.client.get(f"{user}/value", params=one)).json()["code"] == "no-such-memory"
+        assert (await served.client.delete(f"{user}/value", params=one)).json()["code"] == "no-such-memory"
         assert (await served.client.delete(user, params={"owner": "ada"})).json() == {"forgotten": 4}
         for place in ("x", "[1,2]", '["",""]', '["a\\u0000","b"]'):
             odd = await served.client.get(user, params={"owner": "ada", "after": place})

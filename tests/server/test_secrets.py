@@ -37,7 +37,7 @@ async def test_an_admin_sets_lists_and_deletes_secrets_and_no_answer_has_their_v
         (entry,) = listed.json()["secrets"]
         assert (entry["name"], entry["changedBy"], entry["etag"]) == ("WEATHER", "ada", set_one.headers["etag"])
         places = {"hosts", "tools", "workflows", "groups"}
-        assert set(entry) == {"name", "changedAt", "changedBy", "stored", "etag", *places}
+        assert set(entry) == {"name", "changedAt", "changedBy", "stored", "credential", "etag", *places}
         assert all(entry[place] == [] for place in places)
         audit = await served.client.get("/api/audit", headers=admin)
         assert "PUT /api/secrets/{name}" in audit.text

@@ -131,4 +131,4 @@ async def debugging(served: Served) -> None:
 
 async def test_a_backup_of_a_store_in_memory_is_refused(served: Served) -> None:
     reply = await served.client.post("/api/backup")
-    assert (reply.status_code, reply.json()["code"]) == (409, "store-uncopyable")
+    assert (reply.status_code, reply.json()["code"]) == (409, "store-copy-unsupported")

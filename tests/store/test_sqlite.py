@@ -408,3 +408,20 @@ async def test_a_brief_query_that_fails_on_the_loop_is_tried_and_explained_in_a_
     finally:
         pool.close()
     assert threads[0] == threading.get_ident() != threads[1]
+
+
+@pytest.mark.parametrize("look", ["application_id", "user_version", "sqlite_schema"])
+def test_a_store_that_another_process_makes_between_two_looks_is_not_foreign(tmp_path: Path, look: str) -> None:
+    path = tmp_path / "store.db"
+    first, second = sqlite3.connect(path, isolation_level=None), sqlite3.connect(path, isolation_level=None)
+
+    def make(statement: str) -> None:
+        if look in statement:
+            second.set_trace_callback(None)
+            migrate(first)
+
+    second.set_trace_callback(make)
+    migrate(second)
+    assert pragma(second, "user_version") == 1
+    first.close()
+    second.close()

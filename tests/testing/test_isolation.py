@@ -47,7 +47,7 @@ def test_an_http_node_without_a_stub_is_refused_and_sends_nothing(
 ) -> None:
     port = f"settings: {{http: {{networks: [127.0.0.0/8], ports: [{httpserver.port}], plain: true}}}}\n"
     [why] = failures(tmp_path, HTTP.format(url=url), port)
-    assert "outside-refused" in why
+    assert "external-call-refused" in why
     assert "'fetch'" in why
     assert httpserver.log == []
 
@@ -79,7 +79,7 @@ def test_a_tool_that_acts_outside_must_be_allowed(
     found = failures(tmp_path, TOOL.replace("TOOL", "shop"), shop + allow)
     assert len(httpserver.log) == calls
     assert bool(found) is (calls == 0)
-    assert all("outside-refused" in why and "'shop'" in why for why in found)
+    assert all("external-call-refused" in why and "'shop'" in why for why in found)
 
 
 def test_a_script_answers_for_a_tool(tmp_path: Path) -> None:
@@ -104,14 +104,14 @@ def test_an_mcp_server_is_not_started(tmp_path: Path, stubbed: bool) -> None:
     found = failures(tmp_path, TOOL.replace("TOOL", "shop__find"), server + (script if stubbed else ""))
     assert not started.exists()
     assert (found == ()) is stubbed
-    assert all("outside-refused" in why and "'shop__find'" in why for why in found)
+    assert all("external-call-refused" in why and "'shop__find'" in why for why in found)
 
 
 def test_no_mail_is_sent(tmp_path: Path) -> None:
     flow = TOOL.replace("TOOL", "send_email").replace("{}", "{to: a@b.org, subject: s, body: b}")
     settings = "settings: {allow_email_sending: true, mail: {host: 127.0.0.1, port: 9, sender: a@b.org}}\n"
     [why] = failures(tmp_path, flow, settings)
-    assert "outside-refused" in why
+    assert "external-call-refused" in why
     assert "'send_email'" in why
 
 
@@ -154,7 +154,7 @@ def test_a_refused_call_of_an_agent_fails_the_test(
     shop = SHOP.replace("URL", url).replace("PORT", str(httpserver.port))
     found = failures(tmp_path, AGENT, shop + CALLS + expect)
     assert (found == ()) is passes
-    assert all("outside-refused" in why and "'shop'" in why and "allow: [shop]" in why for why in found)
+    assert all("external-call-refused" in why and "'shop'" in why and "allow: [shop]" in why for why in found)
 
 
 @pytest.mark.parametrize("tool", ["shop", "web_search", "shop__find"])
@@ -162,7 +162,7 @@ def test_a_call_of_a_tool_that_only_the_users_settings_have_fails_the_test(tmp_p
     """The user's settings do not apply in a test: the tool is unknown or disabled there, and the agent continues."""
     agent, calls = AGENT.replace("shop", tool), CALLS.replace("shop", tool)
     [why] = failures(tmp_path, agent, calls)
-    assert "outside-refused" in why
+    assert "external-call-refused" in why
     assert f"'{tool}'" in why
     stub = calls.replace("script: {", f"script: {{tools: {{{tool}: {{fail: sold out}}}}, ")
     assert failures(tmp_path, agent, stub) == ()
@@ -181,12 +181,12 @@ def test_a_stub_or_permission_for_nothing_is_refused(tmp_path: Path, url: str, k
 def test_a_refused_request_whose_node_continues_fails_the_test(tmp_path: Path, url: str) -> None:
     flow = HTTP.format(url=url).replace("type: http,", "type: http, execution: {errorHandler: continue},")
     [why] = failures(tmp_path, flow, "")
-    assert "outside-refused" in why
+    assert "external-call-refused" in why
     assert failures(tmp_path, flow, "http: {fetch: {status: 404}}\n") == ()
 
 
 def test_a_refusal_that_the_test_expects_passes(tmp_path: Path, url: str) -> None:
-    expect = "expect: {status: failed, errors: [outside-refused]}\n"
+    expect = "expect: {status: failed, errors: [external-call-refused]}\n"
     assert failures(tmp_path, HTTP.format(url=url), expect) == ()
 
 

@@ -37,14 +37,14 @@ async def test_a_disabled_tool_is_listed_with_the_setting_that_enables_it() -> N
 async def test_the_check_refuses_a_disabled_tool() -> None:
     checked = await installed().check(Workflow.of(OFF))
     (problem,) = [one for one in checked.problems if one.severity == "error"]
-    assert (problem.code, problem.pointer) == ("tool-off", "/nodes/0/config/tool")
+    assert (problem.code, problem.pointer) == ("tool-disabled", "/nodes/0/config/tool")
     assert "[sql.NAME]" in problem.hint
 
 
 async def test_a_call_of_a_disabled_tool_is_a_typed_failure() -> None:
     with pytest.raises(ToolFailed) as caught:
         await installed().tools.call(ToolCall(id="1", name="sql", arguments={"query": "SELECT 1"}), key="k")
-    assert (caught.value.failure.code, caught.value.failure.retryable) == ("tool-off", False)
+    assert (caught.value.failure.code, caught.value.failure.retryable) == ("tool-disabled", False)
 
 
 @pytest.mark.integration
@@ -78,7 +78,7 @@ async def test_other_tools_of_the_name_take_precedence_over_a_built_in_one() -> 
         ({"errorHandler": "continue"}, None, "note"),
         ({"errorHandler": "fail"}, None, "error"),
         ({}, {"type": "error"}, "note"),
-        ({}, {"type": "error", "codes": ["tool-off"]}, "note"),
+        ({}, {"type": "error", "codes": ["tool-disabled"]}, "note"),
         ({}, {"type": "error", "codes": ["mail-refused"]}, "error"),
         ({}, {"type": "default"}, "error"),
     ],
@@ -90,4 +90,4 @@ async def test_a_disabled_tool_with_a_fallback_is_only_a_note(
     edges: list[Json] = [] if condition is None else [{"source": "a", "target": "b", "condition": condition}]
     document: JsonObject = {"id": "off", "nodes": [node, {"id": "b", "type": "end"}], "edges": edges}
     checked = await Pointsman("memory:").check(Workflow.of(document))
-    assert [one.severity for one in checked.problems if one.code == "tool-off"] == [severity]
+    assert [one.severity for one in checked.problems if one.code == "tool-disabled"] == [severity]

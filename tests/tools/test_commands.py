@@ -16,7 +16,7 @@ from pointsman.tools.commands import CommandDescription, filled, standard_input
 from pointsman.tools.tool import ToolFailed
 from pointsman.values import Json, JsonObject
 from pointsman.workflows.tools import registry_for
-from tests.boxes import BOXES, BoxName, box_or_skip, needs_box, take_boxes_away
+from tests.sandboxes import BOXES, BoxName, box_or_skip, needs_box, take_boxes_away
 
 SH = "/bin/sh"
 PYTHON = str(Path(sys.executable).resolve())

@@ -12,13 +12,14 @@ from typing import Any, cast
 
 import pytest
 
-from pointsman import Pointsman, ToolContext, tool
+from pointsman import Pointsman, ToolContext, Workflow, tool
 from pointsman.engine.reports import ToolCall
 from pointsman.settings import Settings
 from pointsman.tools.loop_monitor import LOG, BlockingTool, LoopCheck, stack_of, tool_in
 from pointsman.tools.registry import ToolRegistry
-from pointsman.tools.tool import ToolMisdefined
+from pointsman.tools.tool import ToolInvalid
 from pointsman.values import Json, JsonObject
+from pointsman.workflows.sources import WorkflowUnusable
 
 
 async def call(function: object, /, **arguments: Json) -> Json:
@@ -113,7 +114,7 @@ async def test_methods_of_an_object_are_tools() -> None:
 
 @pytest.mark.parametrize("method", [Desk.greet, Desk.say_goodbye])
 def test_a_method_without_its_object_is_refused(method: Callable[..., object]) -> None:
-    with pytest.raises(ToolMisdefined, match=r"is a method without its object: nothing can fill in `self`") as caught:
+    with pytest.raises(ToolInvalid, match=r"is a method without its object: nothing can fill in `self`") as caught:
         ToolRegistry([method])
     assert "tools=[desk." in caught.value.hint
     assert "desk = Desk(…)" in caught.value.hint
@@ -138,7 +139,7 @@ async def test_arguments_bound_by_a_partial_are_hidden() -> None:
     ],
 )
 def test_other_objects_are_refused(given: Any, why: str) -> None:
-    with pytest.raises(ToolMisdefined, match=why):
+    with pytest.raises(ToolInvalid, match=why):
         Pointsman("memory:", tools=[given], settings=Settings())
 
 
@@ -252,5 +253,51 @@ async def test_the_position_of_a_running_tool_is_found() -> None:
     (first,) = found
     assert first is not None
     line = inspect.getsourcelines(blocks)[1] + 2
-    assert first == BlockingTool("blocks", f"{__file__}:{line} in blocks")
+    assert (first.name, first.where) == ("blocks", f"{__file__}:{line} in blocks")
     assert tool_in(stack_of(thread)) is None
+
+
+async def test_a_report_of_a_blocked_loop_is_a_part_of_the_output_of_its_step() -> None:
+    loop, thread = Loop(), threading.get_ident()
+    check = LoopCheck(lambda: tool_in(stack_of(thread)), cast("asyncio.AbstractEventLoop", loop))
+
+    async def blocks() -> str:
+        """Run on the loop, while the monitor looks twice."""
+        check.once()
+        check.once()
+        return "done"
+
+    wf = Workflow.build("slow", output="result")
+    wf.tool("slow", tool=blocks)
+    async with Pointsman("memory:", settings=Settings(), tools=[blocks]) as app:
+        execution = await app.run(wf)
+        assert await execution.output() == "done"
+        (done,) = [one async for one in execution.journal() if one["kind"] == "step_succeeded"]
+    printed = str(done["printed"])
+    assert printed.startswith("warning pointsman.tools: the tool 'blocks' blocks the event loop at ")
+    assert "Write `def` instead" in printed
+
+
+async def test_threads_that_a_tool_starts_do_not_end_or_hold_its_execution() -> None:
+    go_on, threads = threading.Event(), list[threading.Thread]()
+
+    def spawns() -> str:
+        """Start a thread that outlives the call."""
+        threads.append(threading.Thread(target=go_on.wait))
+        threads[0].start()
+        return "done"
+
+    wf = Workflow.build("spawns", output="result")
+    wf.tool("spawns", tool=spawns)
+    async with Pointsman("memory:", settings=Settings(), tools=[spawns]) as app:
+        assert await (await app.run(wf)).output() == "done"
+        assert threads[0].is_alive()
+    go_on.set()
+    threads[0].join()
+
+
+@pytest.mark.parametrize("given", [3, b"text", ["list"], object()])
+async def test_a_value_that_is_not_a_workflow_is_refused_with_its_type(given: object) -> None:
+    async with Pointsman("memory:", settings=Settings()) as app:
+        with pytest.raises(WorkflowUnusable, match=f"a '{type(given).__name__}' object is not a workflow"):
+            await app.start(given)  # pyright: ignore[reportArgumentType] - wrong on purpose

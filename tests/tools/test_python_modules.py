@@ -119,7 +119,7 @@ def test_the_settings_name_modules_beside_http_tools(tmp_path: Path) -> None:
 
 
 def test_a_command_loads_the_modules_that_it_names() -> None:
-    done = run(["run", "order.json", "--tools", "shop_tools", "--store", "memory:", "--json"])
+    done = run(["pointsman", "run", "order.json", "--tools", "shop_tools", "--store", "memory:", "--json"])
     assert done.code == 0
     assert '"output": 1.5' in done.output
-    assert run(["run", "order.json", "--store", "memory:", "-q"]).code == 1
+    assert run(["pointsman", "run", "order.json", "--store", "memory:", "-q"]).code == 1

@@ -19,7 +19,7 @@ from pointsman.tools import registry as registry_module
 from pointsman.tools.functions import tool
 from pointsman.tools.registry import ToolRegistry
 from pointsman.tools.scripted import canned_tools
-from pointsman.tools.tool import Origin, Tool, ToolContext, ToolFailed, ToolMisdefined, ToolNameTaken, ToolNotLoaded
+from pointsman.tools.tool import Origin, Tool, ToolContext, ToolFailed, ToolInvalid, ToolNameTaken, ToolNotLoaded
 from pointsman.values import Json, JsonObject
 from pointsman.workflows.tools import calculator
 
@@ -192,9 +192,9 @@ async def test_the_calculator_calculates(expression: str, value: float) -> None:
 @pytest.mark.parametrize("name", ["router", "end", "final_result"])
 @pytest.mark.requirement("T0-4")
 def test_reserved_tool_names_are_refused(name: str) -> None:
-    with pytest.raises(ToolMisdefined):
+    with pytest.raises(ToolInvalid):
         tool(name=name)(lambda: None)
-    with pytest.raises(ToolMisdefined):
+    with pytest.raises(ToolInvalid):
         ToolRegistry(canned_tools({name: {"result": 1}}))
 
 
@@ -208,7 +208,7 @@ def test_parameters_that_cannot_be_described_are_refused() -> None:
     def locked(lock: threading.Lock) -> None: ...
 
     for misdefined in (tool(nameless), tool(locked)):
-        with pytest.raises(ToolMisdefined):
+        with pytest.raises(ToolInvalid):
             _ = misdefined.spec
 
 

@@ -10,8 +10,7 @@ from pydantic import ValidationError
 from pointsman.app import Pointsman
 from pointsman.engine.failures import Failure
 from pointsman.engine.reports import ToolCall
-from pointsman.settings import Settings
-from pointsman.settings.display import shown
+from pointsman.settings import Settings, shown
 from pointsman.tools.tool import ToolFailed
 from pointsman.values import Json, JsonObject
 from tests.tools.outgoing.peer import Peer, answer, peering

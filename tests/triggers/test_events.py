@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pointsman.app import Workflow
-from pointsman.auth.subjects import DefinitionGone, InputInvalid
+from pointsman.auth.subjects import DefinitionMissing, InputInvalid
 from pointsman.engine.decide.lifecycle import WrongStatus
 from pointsman.engine.plan import Plan
 from pointsman.engine.reports import EventReceived
@@ -154,7 +154,7 @@ async def test_a_recipients_failure_does_not_affect_other_recipients_of_an_event
 
         async def gone(definition: str, options: JsonObject) -> Plan:
             monkeypatch.setattr(app.library, "pinned", pinned)
-            raise DefinitionGone("it is not there")
+            raise DefinitionMissing("it is not there")
 
         monkeypatch.setattr(app.library, "pinned", gone)
         published = await app.publish("paid", {"amount": 5})

@@ -16,7 +16,7 @@ from pointsman.engine.decide.human_tasks import GateChangedMeanwhile
 from pointsman.operations.health import findings
 from pointsman.settings import Settings
 from pointsman.settings.sections import NotificationSettings
-from pointsman.tools.egress.addresses import AddressRefused, NotReached
+from pointsman.tools.egress.addresses import AddressRefused, AddressUnreachable
 from pointsman.triggers.notifications import ATTEMPTS_MAX, NoSuchNotice, Notifier, post
 from pointsman.triggers.signatures import key_of, verify
 from pointsman.values import Json, JsonObject
@@ -322,7 +322,7 @@ async def test_a_host_with_one_internal_address_is_refused(
 
 
 async def test_an_unanswered_notification_times_out(address: Address) -> None:
-    with pytest.raises(NotReached):
+    with pytest.raises(AddressUnreachable):
         await post("http://127.0.0.1:9/x", b"{}", {}, private=True)
     assert await post(address.url, b"{}", {}, private=True) == 204
 

@@ -9,6 +9,8 @@ from pydantic import BaseModel
 from typing_extensions import TypedDict
 
 from pointsman import Execution, Gate, Pointsman, ToolContext, Workflow, tool
+from pointsman.definition.model.policies import Execution as NodePolicy
+from pointsman.workflows.builder import NodeBuilder
 
 
 class Request(BaseModel):
@@ -62,6 +64,32 @@ output: {text: text, stars: stars}
 """
 
 report = Workflow.parse(DOCUMENT).typed(Request, Report)
+
+
+def built() -> Workflow[Request, Report]:
+    """Return the same workflow, built in code."""
+    wf = Workflow.build("report", output={"text": "text", "stars": "stars"})
+    draft = wf.tool(
+        "write",
+        tool=write,
+        parameters={"topic": "{topic}", "words": "{input.words}"},
+        outputs={"text": "result.text"},
+        execution=NodePolicy(retries=2),
+    )
+    question = wf.human(
+        "review",
+        after=draft,
+        message="How good is it?",
+        show=["text"],
+        form=Verdict,
+        outputs={"stars": "result.data.stars"},
+    )
+    question.on("reject", draft).on("approve", "END")
+    loop = wf.loop("rounds", over="input.rounds", as_="round", max_iterations=3)
+    assert_type(wf.transform("add", set={"n": "n + 1"}, after=loop).then(loop), NodeBuilder)
+    return Workflow.of(wf).typed(Request, Report)
+
+
 review = Gate("review", shows=Draft, takes=Verdict)
 
 
@@ -84,3 +112,5 @@ async def wrong(app: Pointsman, execution: Execution[Report]) -> None:
     await execution.answer(review, "publish", Draft(text=""))  # type: ignore[misc]  # wrong on purpose
     text: str = await execution.output()  # type: ignore[assignment]  # wrong on purpose
     assert text
+    Workflow.build("wrong").agent("a", modle="x")  # type: ignore[call-arg]  # wrong on purpose
+    Workflow.build("wrong").human("a", show="text", on_timeout=3)  # type: ignore[arg-type]  # wrong on purpose

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -103,3 +104,14 @@ async def opens(browser: Browser, served: Served, pytestconfig: pytest.Config) -
         assert [part for part in told if not any(part in one for one in wrong)] == []
 
     yield open_page
+
+
+async def screenshot(page: Page, name: str, *, fits: bool = False) -> None:
+    """Save a screenshot for the documentation, on request (`make screenshots`); `fits`: of a whole graph."""
+    if folder := os.environ.get("POINTSMAN_PICTURES"):
+        if fits:
+            await page.get_by_role("button", name="Fit view").click()
+        await page.wait_for_timeout(500)  # The graph moves; nothing in the page states that it has arrived.
+        path = Path(folder) / f"{name}.png"
+        path.parent.mkdir(exist_ok=True)
+        await page.screenshot(path=path)

@@ -8,7 +8,7 @@ from tests.web.conftest import AXE, Opens
 
 NODES = "said => said.violations.flatMap(one => one.nodes.map(node => [one.id, node.html.slice(0, 100)]))"
 RULES = "{runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa']}"
-OPERATION = "#operations-sessions-sessions_speaking"
+OPERATION = "#operations-sessions-sessions_list_chat_workflows"
 LOADED = "performance.getEntriesByType('resource').map(one => one.name)"
 
 

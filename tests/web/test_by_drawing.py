@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Final
@@ -13,7 +12,7 @@ from playwright.async_api import Page, expect
 
 from pointsman.workflows.scripts import parse_script
 from tests.server.conftest import Served, serving
-from tests.web.conftest import Opens
+from tests.web.conftest import Opens, screenshot
 from tests.web.test_execution import node
 from tests.web.typing_in import PROMPT, write
 
@@ -42,25 +41,21 @@ async def keeps(page: Page, name: str) -> None:
     await page.get_by_label("Output variable").fill(name)
 
 
-async def picture(page: Page, name: str) -> None:
-    """Save a picture for the manual, on request: `POINTSMAN_PICTURES=docs/tutorial/pictures`."""
-    if folder := os.environ.get("POINTSMAN_PICTURES"):
-        await page.get_by_role("button", name="Fit view").click()
-        await page.wait_for_timeout(500)
-        await page.screenshot(path=Path(folder) / f"{name}.png")
+async def create_workflow(page: Page) -> None:
+    """Create a workflow with the input `topic`."""
+    await page.get_by_role("button", name="New", exact=True).click()
+    await page.get_by_role("textbox", name="Name").fill("My research")
+    await page.keyboard.press("Enter")
+    await page.get_by_role("button", name="Add field").click()
+    await expect(page.get_by_label("Field name")).to_be_focused()
+    await page.keyboard.type("topic")
+    await page.keyboard.press("Enter")
 
 
 @pytest.mark.requirement("S1-135", "S1-146")
 async def test_a_research_workflow_is_drawn_run_approved_and_read(opens: Opens, served: Served) -> None:
     async with opens() as page:
-        await page.get_by_role("button", name="New", exact=True).click()
-        await page.get_by_role("textbox", name="Name").fill("My research")
-        await page.keyboard.press("Enter")
-        await page.get_by_role("button", name="Add field").click()
-        await expect(page.get_by_label("Field name")).to_be_focused()
-        await page.keyboard.type("topic")
-        await page.keyboard.press("Enter")
-
+        await create_workflow(page)
         await add(page, "Agent")
         await expect(page.get_by_text("Write the prompt")).to_be_visible()
         await write(page.get_by_role("textbox", name=PROMPT), "Ask two questions about {topic}")
@@ -83,20 +78,21 @@ async def test_a_research_workflow_is_drawn_run_approved_and_read(opens: Opens, 
         await expect(page.get_by_text("Later nodes use it as {report}.")).to_be_visible()
         await add(page, "Person")
         await write(page.get_by_role("textbox", name="Message"), "Publish this? {report}")
-        await add(page, "End")
+        await page.get_by_label("Node palette").get_by_role("button", name="End", exact=True).click()
+        await page.get_by_role("dialog", name="Which answer?").get_by_role("option", name="Approve").click()
         await expect(page.locator(".react-flow__node-box")).to_have_count(8)
-        await picture(page, "drawn")
+        await screenshot(page, "tutorial/pictures/drawn", fits=True)
 
         await page.get_by_role("button", name="Save and start").click()
         dialog = page.get_by_role("dialog")
         await dialog.get_by_label("topic").fill("tidal power")
         await dialog.get_by_role("button", name="Start", exact=True).click()
         await expect(page.get_by_role("heading", name="Publish this?")).to_contain_text("dear")
-        await picture(page, "asked")
+        await screenshot(page, "tutorial/pictures/asked", fits=True)
         await page.get_by_role("button", name="Approve").click()
         await expect(page.get_by_text("completed", exact=True).first).to_be_visible()
         await expect(page.get_by_text("Tidal power: used in France").first).to_be_visible()
-        await picture(page, "done")
+        await screenshot(page, "tutorial/pictures/done", fits=True)
         execution = page.url.rpartition("/")[2]
     told = await served.read(execution)
     assert told["status"] == "completed"

@@ -179,7 +179,7 @@ async def test_dragging_shows_forbidden_targets_and_an_edge_ends_at_the_node_bel
     await served.save(LOOPS)
     async with opens("/workflows/loops") as page:
         await expect(box(page, "write")).to_be_visible()
-        handle = await box(page, "write").locator(".react-flow__handle.source").bounding_box()
+        handle = await box(page, "write").locator(".react-flow__handle-right").bounding_box()
         assert handle is not None
         await page.mouse.move(handle["x"] + 5, handle["y"] + 5)
         await page.mouse.down()
@@ -263,6 +263,10 @@ async def grown(page: Page, *wanted: tuple[str, str]) -> None:
         await page.keyboard.press("+")
         await page.get_by_role("combobox", name="Search node types").fill(words)
         await page.keyboard.press("Enter")
+        if made == "end":  # A person is before it: the first answer is chosen.
+            await expect(page.get_by_role("combobox", name="Which answer?")).to_be_focused()
+            await page.keyboard.press("Enter")
+            await expect(tree).to_be_focused()
         await expect(tree.get_by_role("treeitem", name=made).first).to_be_visible()
         await expect(tree).to_be_focused()
 
@@ -284,6 +288,8 @@ async def test_a_workflow_is_built_by_keyboard_only(opens: Opens, served: Served
         choice = page.get_by_role("combobox", name="Connect to")
         await expect(page.get_by_role("option", name="start")).to_contain_text("a start has no incoming connections")
         await choice.fill("agent")
+        await press("Enter")
+        await page.get_by_role("combobox", name="Which answer?").fill("reject")
         await press("Enter")
         await expect(arrows(page)).to_have_count(4)
         await expect(tree).to_be_focused()

@@ -18,7 +18,7 @@ async def saved(served: Served, workflow: str = "chain") -> Any:
 
 
 async def connect(page: Page, source: str, target: str) -> None:
-    start = page.locator(f'.react-flow__node[data-id="{source}"] .react-flow__handle.source')
+    start = page.locator(f'.react-flow__node[data-id="{source}"] .react-flow__handle.source:not([data-handleid])')
     await start.drag_to(page.locator(f'.react-flow__node[data-id="{target}"] .react-flow__handle.target'))
 
 
@@ -29,7 +29,7 @@ async def test_edges_are_drawn_with_their_conditions(opens: Opens, served: Serve
         await connect(page, "write", "send")
         await expect(page.locator(".react-flow__edge")).to_have_count(4)
         await page.locator(".react-flow__edge").last.dispatch_event("click")
-        await page.get_by_label("Follow this path").select_option("If (expression)")
+        await page.get_by_label("Follow this path").select_option("If a condition holds")
         await write(page.get_by_role("textbox", name="expression"), "result == 'done'")
         await page.get_by_role("button", name="Save", exact=True).click()
         await expect(page.get_by_text("revision 2")).to_be_visible()

@@ -62,6 +62,8 @@ CUT_HINTS: Final = """() => [...document.querySelectorAll('input[placeholder]')]
 
 OF_THE_STORE: Final = {LONG, "name", "scripted", "local", "notiz", "missed", "Send it?", "Once more"}
 """Words of the store and its documents that are also words of the app, and questions of gates."""
+OF_TEMPLATES: Final = {"all", "open", "research"}
+"""Names of nodes in the pictures of templates that are also words of the app."""
 ANSWER: Final = "Scripted answer of "
 LOOKS: Final = 60
 GONE: Final = ("inbox/nope", "workflows/nope", "executions/nope", "login?why=login-refused")
@@ -114,7 +116,12 @@ async def strange(page: Page) -> list[str]:
     before: list[str] = []
     for _ in range(LOOKS):
         said = sorted(await said_on(page))
-        wrong = [one for one in wrong_words(said, "de") if one not in OF_THE_STORE and not one.startswith(ANSWER)]
+        wrong = [
+            one
+            for one in wrong_words(said, "de")
+            if one not in OF_THE_STORE | (OF_TEMPLATES if "/templates" in page.url else set())
+            and not one.startswith(ANSWER)
+        ]
         found = wrong + await ids_on(page)
         if said == before and not found:
             break

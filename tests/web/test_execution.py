@@ -48,4 +48,4 @@ async def test_the_execution_page_follows_events_announces_them_and_shows_state_
         panel = page.get_by_role("complementary")
         await expect(panel.get_by_role("heading", name="second", exact=True)).to_be_visible()
         await expect(panel.get_by_text("State changes")).to_be_visible()
-        await expect(panel.get_by_text('"prompt": "two"')).to_be_visible()
+        await expect(panel.get_by_text("two", exact=True)).to_be_visible()

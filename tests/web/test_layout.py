@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from playwright.async_api import Page, expect
-from playwright.async_api import TimeoutError as TookTooLong
+from playwright.async_api import TimeoutError as SandboxTimeout
 
 from tests.server.conftest import Served
 from tests.web.conftest import Opens
@@ -60,7 +60,7 @@ FAULTS: Final = """() => {
 
 async def faults(page: Page) -> list[str]:
     """Return the faults of the picture, once there are none or after a limit."""
-    with suppress(TookTooLong):
+    with suppress(SandboxTimeout):
         await page.wait_for_function(f"() => ({FAULTS})().length === 0", polling=LOOKS_EVERY_MS)
     found: list[str] = await page.evaluate(FAULTS)
     return found

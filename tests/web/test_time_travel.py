@@ -89,7 +89,7 @@ async def test_a_fork_starts_with_other_data_and_executions_are_compared_branch_
         await page.get_by_role("link", name="Compare").click()
         await expect(page.get_by_role("heading", name="Compare two executions", exact=True)).to_be_visible()
         await expect(page.get_by_text("the same", exact=False).first).to_be_visible()
-        await expect(page.get_by_text("Fork at event 2 of B")).to_be_visible()
+        await expect(page.get_by_text("Fork at event 2 of A")).to_be_visible()
         await expect(page.get_by_text(CHANGED).first).to_be_visible()
     await served.save(FAN)
     first = await served.execute("fan", {"places": ["north", "south"]})

@@ -8,6 +8,7 @@ import pytest
 
 from pointsman import Pointsman, Workflow, tool
 from pointsman.auth.subjects import UnknownWorkflow
+from pointsman.definition.problems import WorkflowInvalid
 from pointsman.models.script import Script
 from pointsman.models.scripted import sample
 from pointsman.settings import Settings
@@ -15,8 +16,7 @@ from pointsman.store.records import ExecutionQuery, SavedWorkflow
 from pointsman.workflows.builtin import BUILT_IN, IDS, TOOLS, BuiltIn, shipped, with_id
 from pointsman.workflows.revisions import WorkflowExists, clone_of, list_workflows
 from pointsman.workflows.scripts import load_script, parse_script
-from pointsman.workflows.sources import WorkflowInvalid
-from tests.examples.plays import EXAMPLES
+from tests.examples.example_runs import EXAMPLES
 
 pytestmark = pytest.mark.integration
 
@@ -76,7 +76,7 @@ async def test_built_in_workflows_have_no_problems_and_run_offline(workflow: str
     assert schema is not None
     async with installation(tmp_path) as app:
         checked = await app.check(await app.source(workflow))
-        assert {problem.code for problem in checked.problems} <= {"tool-off", "cost-unknown"}
+        assert {problem.code for problem in checked.problems} <= {"tool-disabled", "cost-unknown"}
         execution = await app.start(workflow, sample(schema, "tides"))
         assert await execution.settled() == "completed"
         (summary,) = await app.executions(ExecutionQuery(parent=None))
@@ -120,7 +120,7 @@ async def test_a_clone_has_the_same_document_its_own_id_and_survives_the_process
         assert (saved.draft.id, saved.revision, saved.draft.author) == ("mine", 1, "ada")
         original = (await app.source(ITERATE)).document.text
         assert saved.draft.text == original.replace("id: builtin:iterate", "id: mine")
-        assert saved.draft.text.startswith("# One item after the other"), "comments stay"
+        assert saved.draft.text.startswith("# Process items in order"), "comments stay"
         with pytest.raises(WorkflowExists):
             await cloned(app, ITERATE, "mine")
         with pytest.raises(BuiltIn):
@@ -178,7 +178,7 @@ async def test_research_as_a_tool_continues_after_its_process_ended(tmp_path: Pa
     desk = Workflow.load(EXAMPLES / "built-in" / "desk.yaml")
     async with installation(tmp_path, script=script) as app:
         execution = await app.start(desk, {"question": "Is tidal power any good?"})
-        async for event in execution.events():
+        async for event in execution.journal():
             if event["kind"] == "children_asked":
                 break
         assert execution.status == "running"

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from pointsman.app import Workflow
+from pointsman.definition.problems import WorkflowInvalid
 from pointsman.tools.functions import tool
 from pointsman.values import Json, JsonObject
 from pointsman.workflows import definitions
 from pointsman.workflows.checking import CheckFacts, CheckResult, check_workflow
-from pointsman.workflows.sources import WorkflowInvalid
 from tests.scenarios import installation, written
 
 CALL: JsonObject = {"id": "a", "type": "tool", "config": {"tool": "add_one", "parameters": {"number": 1}}}

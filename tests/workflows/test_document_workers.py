@@ -13,11 +13,11 @@ import pytest
 
 from pointsman.app import Workflow
 from pointsman.auth.rate_limiter import TooManyRequests
-from pointsman.definition.problems import error
+from pointsman.definition.problems import WorkflowInvalid, error, invalid
 from pointsman.errors import EngineBug
 from pointsman.settings.sections import DocumentSettings
 from pointsman.workflows.document_work import WAITING_CHARS_MAX, DocumentTooExpensive, DocumentWork, pool_for
-from pointsman.workflows.sources import Outline, WorkflowInvalid, invalid
+from pointsman.workflows.sources import Outline
 
 pytestmark = pytest.mark.integration
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TypeAlias
 
 from pointsman.definition.checks import check
-from pointsman.definition.checks.subject import NOTHING_ASKED, Installation
+from pointsman.definition.checks.subject import UNKNOWN_INSTALLATION, Installation
 from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.definition.problems import Problem
 from pointsman.values import Json, JsonObject
@@ -21,12 +21,12 @@ def workflow_of(native: JsonObject) -> WorkflowDefinition:
     return workflow
 
 
-def found(native: JsonObject, *, known: Installation = NOTHING_ASKED) -> tuple[Problem, ...]:
+def found(native: JsonObject, *, known: Installation = UNKNOWN_INSTALLATION) -> tuple[Problem, ...]:
     return check(workflow_of(native), installation=known)
 
 
 def drawn(
-    drawing: str, *, configs: Configs | None = None, known: Installation = NOTHING_ASKED, **keys: Json
+    drawing: str, *, configs: Configs | None = None, known: Installation = UNKNOWN_INSTALLATION, **keys: Json
 ) -> tuple[Problem, ...]:
     """Return the problems of a drawing. Callers give `x`, `y`, `z`, unless `input` defines others."""
     given: JsonObject = {"type": "object", "properties": {"x": {}, "y": {}, "z": {}}}

@@ -60,7 +60,7 @@ def test_gates_without_persistence_are_errors() -> None:
         "gate-without-persistence"
     ]
     assert codes(drawn("start -> a; a -> end", config={"persistence": "none", "conversational": True})) == [
-        "session-not-kept"
+        "history-not-stored"
     ]
 
 
@@ -116,7 +116,7 @@ def test_the_answer_on_timeout_must_be_an_action() -> None:
 @pytest.mark.parametrize(
     ("config", "found"),
     [
-        ({"approvers": {"groups": []}}, ["approvers-nobody"]),
+        ({"approvers": {"groups": []}}, ["approvers-empty"]),
         ({"approvers": {"users": ["ann", "ann"], "quorum": 2}}, ["quorum-unmet"]),
         ({"approvers": {"users": ["ann"], "rejectQuorum": 2}}, ["quorum-unmet"]),
         ({"approvers": {"users": ["ann"], "groups": ["all"], "quorum": 2}}, []),
@@ -194,9 +194,9 @@ def test_shared_memory_requires_persistence() -> None:
         nodes: list[Json] = [{"id": "keep", "type": "memory", "config": memory}]
         return found({"id": "remember", "nodes": nodes, "edges": [], "config": NONE})
 
-    assert the(remembering("long_term"), "memory-not-kept").pointer == "/nodes/0/config/scope"
-    assert "memory-not-kept" in codes(remembering("user"))
-    assert "memory-not-kept" not in codes(remembering("execution"))
+    assert the(remembering("long_term"), "memory-not-stored").pointer == "/nodes/0/config/scope"
+    assert "memory-not-stored" in codes(remembering("user"))
+    assert "memory-not-stored" not in codes(remembering("execution"))
 
 
 @pytest.mark.parametrize(
@@ -229,7 +229,7 @@ def test_settings_that_are_ignored_are_reported() -> None:
     ]
     edges: list[Json] = [{"source": "text", "target": "plain"}, {"source": "plain", "target": "say"}]
     problems = found({"id": "w", "nodes": nodes, "edges": edges})
-    unheeded = [(problem.pointer, problem.severity) for problem in problems if problem.code == "not-heeded"]
+    unheeded = [(problem.pointer, problem.severity) for problem in problems if problem.code == "field-without-effect"]
     assert unheeded == [("/nodes/0/config/artifactName", "warning"), ("/nodes/0/progress", "warning")]
 
 
@@ -252,3 +252,30 @@ def test_an_edit_needs_fields_and_editable_fields_need_an_edit() -> None:
 def test_an_edit_may_take_its_data_by_the_form() -> None:
     form: JsonObject = {"type": "object", "properties": {"tone": {"type": "string"}}}
     assert gate_problems(actions=["approve", "edit"], form=form) == []
+
+
+@pytest.mark.parametrize(
+    ("type", "config", "placement", "expected"),
+    [
+        ("code", {"source": "1"}, "worker:gpu", []),
+        ("code", {"source": "1"}, "gpu", ["placement-invalid"]),
+        ("code", {"source": "1"}, "worker:GPU", ["placement-invalid"]),
+        ("wait", {"duration": "1s"}, "worker:gpu", ["placement-unsupported"]),
+        ("transform", {"set": {"n": "1"}}, "worker:gpu", ["placement-unsupported"]),
+    ],
+)
+def test_a_placement_names_a_queue_and_belongs_to_work(
+    type: str, config: JsonObject, placement: str, expected: list[str]
+) -> None:
+    assert codes(found(placed(type, config, placement))) == expected
+
+
+def test_only_the_workers_of_its_queue_need_the_tool_of_a_placed_node() -> None:
+    known = Installation(tools={"search": ToolFacts()})
+    missing = the(found(placed("tool", {"tool": "draw"}, "worker:gpu"), known=known), "unknown-tool")
+    assert (missing.severity, "worker of the queue 'gpu'" in missing.message) == ("warning", True)
+
+
+def placed(type: str, config: JsonObject, placement: str) -> JsonObject:
+    node: JsonObject = {"id": "work", "type": type, "config": config, "placement": placement}
+    return {"pointsman": 1, "id": "placed", "nodes": [node], "edges": []}

@@ -13,8 +13,9 @@ import pytest
 from pointsman.definition import problems
 from pointsman.definition.problems import PROBLEMS_MAX
 from pointsman.definition.reading.documents import read_document
+from pointsman.dialects.writers import yaml_text
 from pointsman.values import Json, JsonObject
-from pointsman.workflows.conversion import converted, yaml_text
+from pointsman.workflows.conversion import converted
 from pointsman.workflows.sources import Workflow
 from tests.checking import check_document
 

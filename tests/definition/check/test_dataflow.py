@@ -174,7 +174,7 @@ def edited(*paths: str, state: JsonObject | None = None) -> list[str]:
     drawing = "start -> tool; tool -> ask; ask -#approve-> end; ask -#edit-> end"
     gate: JsonObject = {"actions": ["approve", "edit"], "editable": [*paths], "message": "Send {{y}}?"}
     problems = drawn(drawing, configs={"tool": write("letter.text"), "ask": gate}, state=state or {})
-    return [one.message for one in problems if one.code == "edits-nothing"]
+    return [one.message for one in problems if one.code == "editable-field-unused"]
 
 
 def test_editable_fields_must_be_written_or_read() -> None:

@@ -6,8 +6,8 @@ import pytest
 
 from pointsman.definition.checks import check
 from pointsman.definition.checks.subject import Installation, ToolFacts
-from pointsman.dialects.checking import lenient
 from pointsman.values import JsonObject
+from pointsman.workflows.checking import lenient
 from tests.definition.check.problems_in import codes, drawn, found, the, workflow_of
 from tests.definition.graphs import document, draw
 

@@ -12,8 +12,7 @@ from pydantic import ValidationError
 from pointsman.app import Pointsman, Workflow
 from pointsman.engine.failures import Failure
 from pointsman.engine.reports import ToolCall
-from pointsman.settings import Settings
-from pointsman.settings.display import shown
+from pointsman.settings import Settings, shown
 from pointsman.tools.tool import ToolFailed
 from pointsman.values import Json, JsonObject
 from tests.tools.mail.server import PASSWORD, MailServer, mail_server
@@ -206,7 +205,7 @@ async def test_no_mail_is_sent_without_permission(tmp_path: Path) -> None:
         mail = {"host": "127.0.0.1", "port": server.port, "security": "none", "sender": "desk@example.org"}
         for settings in ({"mail": mail}, {"allow_email_sending": True}, {"mail": mail, "allow_email_sending": False}):
             app = Pointsman("memory:", settings=Settings.model_validate(settings))
-            assert (await refusal(app)).code == "tool-off"
+            assert (await refusal(app)).code == "tool-disabled"
         assert server.taken == []
 
 

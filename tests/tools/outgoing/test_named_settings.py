@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pointsman.tools.egress.addresses import EVERYWHERE, AddressRefused, NotReached
+from pointsman.tools.egress.addresses import EVERYWHERE, AddressRefused, AddressUnreachable
 from pointsman.tools.egress.http_calls import EgressPolicy, HttpCall, Outgoing
 
 
@@ -26,7 +26,7 @@ async def test_a_refusal_names_the_setting(url: str, rules: EgressPolicy, settin
 
 @pytest.mark.integration
 async def test_an_unanswered_call_has_a_plain_reason() -> None:
-    with pytest.raises(NotReached, match="the connection was refused"):
+    with pytest.raises(AddressUnreachable, match="the connection was refused"):
         await Outgoing(EgressPolicy(networks=EVERYWHERE, ports=None)).send(
             HttpCall(method="GET", url="http://127.0.0.1:9/")
         )

@@ -11,9 +11,9 @@ import pytest
 
 from pointsman.tools.egress.addresses import (
     AddressRefused,
+    AddressUnreachable,
     AnswerTooLarge,
     AnswerUnreadable,
-    NotReached,
     RedirectRefused,
     is_outside,
 )
@@ -197,7 +197,7 @@ async def test_a_trickling_response_times_out(head: bytes) -> None:
 
     async with peering() as peer:
         peer.answers["/"] = dripping
-        with pytest.raises(NotReached, match="within"):
+        with pytest.raises(AddressUnreachable, match="within"):
             await inward(timeout_s=0.2).send(HttpCall(method="GET", url=f"{peer.url}/"))
 
 
@@ -210,7 +210,7 @@ async def test_a_silent_server_times_out() -> None:
 
     async with peering() as peer:
         peer.answers["/"] = silent
-        with pytest.raises(NotReached, match="within"):
+        with pytest.raises(AddressUnreachable, match="within"):
             await inward(timeout_s=0.2).send(HttpCall(method="GET", url=f"{peer.url}/"))
         over.set()
 
@@ -220,7 +220,7 @@ async def test_a_silent_server_times_out() -> None:
 async def test_a_truncated_response_is_a_failure(bytes_: bytes) -> None:
     async with peering() as peer:
         peer.answers["/"] = bytes_
-        with pytest.raises(NotReached):
+        with pytest.raises(AddressUnreachable):
             await inward().send(HttpCall(method="GET", url=f"{peer.url}/"))
 
 

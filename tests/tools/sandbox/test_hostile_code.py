@@ -14,7 +14,7 @@ import pytest
 from pointsman.errors import PointsmanError
 from pointsman.tools.sandbox.interpreter import CodeFailed, CodeLimits, Interpreter
 from pointsman.values import Bytes, Json, Seconds
-from tests.boxes import BOXES, BoxName, box_or_skip, needs_box
+from tests.sandboxes import BOXES, BoxName, box_or_skip, needs_box
 from tests.tools.sandbox.hostile import HARMLESS, HOSTILE
 
 pytestmark = pytest.mark.integration
@@ -116,7 +116,7 @@ async def test_a_cancelled_caller_ends_the_process(
     if not handles:
         monkeypatch.delattr(os, "pidfd_open", raising=False)
     before = children()
-    interpreter = Interpreter(ROOMY, box=box)
+    interpreter = Interpreter(ROOMY, sandbox=box)
     try:
         running = asyncio.create_task(interpreter.run("while True:\n    pass", {}))
         await until(lambda: bool(children() - before))
@@ -133,7 +133,7 @@ async def test_a_cancelled_caller_ends_the_process(
 async def test_a_killed_interpreter_is_a_failure_and_is_replaced(box: BoxName) -> None:
     box_or_skip(box)
     before = children()
-    interpreter = Interpreter(ROOMY, box=box)
+    interpreter = Interpreter(ROOMY, sandbox=box)
     try:
         assert (await interpreter.run("1", {}, execution="a")).value == 1
         running = asyncio.create_task(interpreter.run("while True:\n    pass", {}, execution="a"))
@@ -175,7 +175,7 @@ async def test_an_interpreter_has_only_its_pipes_open(box: BoxName) -> None:
     before = children()
     file = os.open(os.devnull, os.O_RDONLY)
     os.set_inheritable(file, True)
-    interpreter = Interpreter(ROOMY, box=box)
+    interpreter = Interpreter(ROOMY, sandbox=box)
     try:
         await interpreter.run("1", {})
         (process,) = [one for child in children() - before for one in family(child) if is_interpreter(one)]

@@ -10,7 +10,7 @@ import pytest
 
 from pointsman.tools.registry import ToolRegistry
 from tests import postgres
-from tests.tools.sql.asking import asked, asking, refusal
+from tests.tools.sql.sql_calls import asked, asking, refusal
 
 
 @pytest.fixture(scope="module")
@@ -110,7 +110,7 @@ async def test_a_statement_that_writes_is_refused_without_effect(
 
 async def test_a_superuser_role_is_refused(cluster: postgres.Cluster) -> None:
     failure = await refusal(asking(url(cluster, postgres.OWNER)), "SELECT 1")
-    assert failure.code == "sql-role-too-mighty"
+    assert failure.code == "sql-role-privileged"
     assert "SELECT" in failure.hint
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pointsman.tools.registry import ToolRegistry
-from tests.tools.sql.asking import asked, asking, refusal
+from tests.tools.sql.sql_calls import asked, asking, refusal
 
 pytestmark = pytest.mark.integration
 

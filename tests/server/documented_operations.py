@@ -7,8 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import Any, Final
 
-from pointsman.server.application import openapi_document
-from pointsman.server.openapi_document import METHODS
+from pointsman.server.application import METHODS, openapi_document
 
 LONG: Final = "x" * 10_000
 JSON: Final = "application/json"

@@ -125,7 +125,7 @@ async def test_a_feed_that_missed_too_much_asks_to_reload_the_list(
     await served.save(LETTER)
     async with watching(served) as events:
         place = (await until(events, await served.execute("letter", {"goal": "tides"}), "waiting"))[-1].id
-    monkeypatch.setattr(board, "TOLD_MAX", 3)
+    monkeypatch.setattr(board, "CATCH_UP_MAX", 3)
     for _ in range(4):
         await served.execute("letter", {"goal": "ships"})
     async with watching(served, after=place) as events:

@@ -13,8 +13,9 @@ from rich.console import Console
 
 from pointsman import Pointsman, Workflow
 from pointsman.cli.inspection import bar_lines
-from pointsman.cli.progress import ProgressDisplay
-from pointsman.cli.results import outcome_lines, when
+from pointsman.cli.progress import TEXT_LINES, ProgressDisplay
+from pointsman.cli.results import outcome_lines
+from pointsman.cli.times import when_and_distance
 from pointsman.engine.state import Status
 from pointsman.executions.public_events import DIALECTS, STATUSES, Dialect
 from pointsman.executions.timeline import SpanView, TimelineView
@@ -61,8 +62,8 @@ async def test_show_prints_until_when_steps_wait() -> None:
     timers = cast("list[JsonObject]", view["timers"])
     assert [(one["nodeId"], one["purpose"]) for one in timers] == [("hold", "wait"), ("knock", "event")]
     lines = [unstyle(line) for line in outcome_lines(json_of(view), stopped=False, store=None, lasting=True)]
-    assert f"waiting at 'hold' until {when(timers[0]['at'])}" in lines
-    assert f"waiting at 'knock' for its event until {when(timers[1]['at'])} at the latest" in lines
+    assert f"waiting at 'hold' until {when_and_distance(timers[0]['at'])}" in lines
+    assert f"waiting at 'knock' for its event until {when_and_distance(timers[1]['at'])} at the latest" in lines
 
 
 @pytest.mark.requirement("S2-33")
@@ -177,12 +178,25 @@ def test_progress_shows_running_steps_branches_rounds_and_text() -> None:
     board.see(event("loop_round", "again", round=2))
     text = shown(board)
     assert "Ask them" in text
-    assert "Once upon a time" in text
+    assert [line.strip() for line in text.splitlines() if "upon" in line or "time" in line] == ["Once upon", "a time"]
     assert "fan 1/3" in text
     assert "again round 2" in text
     board.see(event("step_succeeded", "ask", usage={"model_calls": 1, "input_tokens": 3, "output_tokens": 4}))
     assert "1 steps, 1 model calls, 7 tokens" in shown(board)
     assert "Ask them" not in shown(board)
+
+
+def test_progress_shows_the_last_lines_of_the_text_that_a_model_writes() -> None:
+    board = ProgressDisplay(Console(width=40, force_terminal=False))
+    board.see(event("step_started", "write"))
+    for number in range(40):
+        board.see(event("delta", "write", delta={"kind": "text", "text": f"line {number}\x1b[2J\n"}))
+    lines = [line.strip() for line in shown(board).splitlines() if line.startswith("line")]
+    assert len(lines) == TEXT_LINES
+    assert lines[-1].startswith("line 39")
+    assert "\x1b" not in shown(board)
+    board.see(event("delta", "write", delta={"kind": "discarded"}))
+    assert "line" not in shown(board)
 
 
 def test_progress_prints_retries_failures_and_gates_permanently() -> None:

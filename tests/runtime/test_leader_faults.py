@@ -10,11 +10,11 @@ from pointsman.engine.commands import Execute
 from pointsman.errors import CallerError
 from pointsman.runtime.leader import AGAIN_S, Leader
 from pointsman.store.errors import (
-    StoreCrowded,
     StoreFailed,
     StoreFull,
     StoreLocked,
     StoreMissing,
+    StoreOverloaded,
     StoreReadOnly,
     StoreUnreachable,
 )
@@ -22,7 +22,7 @@ from pointsman.store.memory import MemoryStore
 from pointsman.store.records import ExecutionQuery, Summary
 from pointsman.testing.clock import run_virtually
 from pointsman.values import ExecutionId, Json
-from tests.runtime.test_keeper import begun, here, looks
+from tests.runtime.test_leader import begun, here, looks
 
 
 def test_an_execution_that_cannot_be_resumed_is_reported_and_does_not_block_others() -> None:
@@ -46,7 +46,7 @@ def test_an_execution_that_cannot_be_resumed_is_reported_and_does_not_block_othe
     run_virtually(story())
 
 
-@pytest.mark.parametrize("fault", [StoreCrowded, StoreFull, StoreLocked, StoreReadOnly, StoreUnreachable])
+@pytest.mark.parametrize("fault", [StoreOverloaded, StoreFull, StoreLocked, StoreReadOnly, StoreUnreachable])
 def test_an_unavailable_store_is_reported_once_and_retried(
     fault: type[StoreFailed], monkeypatch: pytest.MonkeyPatch
 ) -> None:

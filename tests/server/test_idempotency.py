@@ -120,7 +120,7 @@ async def test_a_design_with_a_key_is_paid_once_even_after_a_restart(file_store:
         assert told == [("done", first.json())]
         assert len((await served.client.get("/api/workflows/note/versions")).json()["workflows"]) == 1
         without = await served.client.post("/api/workflows/generate", json=body)
-        assert (without.status_code, without.json()["code"]) == (409, "no-designer")
+        assert (without.status_code, without.json()["code"]) == (409, "design-model-missing")
 
 
 async def test_a_described_change_with_a_key_is_made_once(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -144,8 +144,8 @@ async def test_a_design_with_a_lost_stream_continues_and_a_repeated_request_gets
 ) -> None:
     goes_on, ended, made = asyncio.Event(), asyncio.Event(), list[str]()
 
-    async def slow(_: AuthoringVerbs, words: str, *, hear: Callable[[Round], None], **how: object) -> JsonObject:
-        hear(Round(1, "scripted", words, ()))
+    async def slow(_: AuthoringVerbs, words: str, *, listener: Callable[[Round], None], **how: object) -> JsonObject:
+        listener(Round(1, "scripted", words, ()))
         try:
             await goes_on.wait()
             made.append(words)
@@ -174,8 +174,8 @@ async def test_a_stopping_server_cancels_designs_with_lost_streams(
 ) -> None:
     ended = asyncio.Event()
 
-    async def endless(_: AuthoringVerbs, words: str, *, hear: Callable[[Round], None], **how: object) -> JsonObject:
-        hear(Round(1, "scripted", words, ()))
+    async def endless(_: AuthoringVerbs, words: str, *, listener: Callable[[Round], None], **how: object) -> JsonObject:
+        listener(Round(1, "scripted", words, ()))
         try:
             await asyncio.Event().wait()
         finally:

@@ -12,7 +12,7 @@ from mcp import MCPError
 from pointsman.app import Workflow
 from pointsman.authoring.tools import VERBS, AgentVerb
 from pointsman.server.application import ROUTERS
-from pointsman.server.middleware.security import READING
+from pointsman.server.middleware import READING
 from pointsman.server.operation import described, least_of, verb_of
 from pointsman.tools.tool import ToolContext
 from tests.mcp.test_http import over_http
@@ -20,6 +20,9 @@ from tests.server.conftest import serving
 from tests.server.flows import CHAIN
 
 ASKS_NOBODY: Final = {
+    "POST /api/answer-links/answer": "the verb of the link's recipient writes the entry: `test_answer_links`",
+    "POST /api/answer-links/read": "it changes nothing; a wrong link is counted as a wrong key",
+    "POST /api/published/{token}/runs": "the verb of the publisher writes the entry: `test_publications`",
     "POST /api/login": "a login is in the log when it succeeds, and counted when it fails",
     "POST /api/webhooks/{path:path}": "calls of webhooks have a list of their own: its deliveries",
 }
@@ -32,6 +35,7 @@ UNRECORDED: Final = frozenset(
         "POST /api/expressions/check",
         "POST /api/expressions/evaluate",
         "POST /api/schedules/times",
+        "POST /api/templates/{name}/try",
         "POST /api/workflows/check",
         "POST /api/workflows/convert",
         "POST /api/workflows/{id}/dry-run",

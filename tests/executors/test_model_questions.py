@@ -44,7 +44,7 @@ async def test_an_unoffered_choice_is_requested_again_and_then_fails() -> None:
 @pytest.mark.parametrize("choices", [[], [{"label": "nameless"}]])
 async def test_a_decision_without_choices_is_a_failure(choices: list[JsonObject]) -> None:
     failure = await Stage().failure(execute(prompt="x"), agent(choices=[*choices]))
-    assert failure.code == "config-wrong"
+    assert failure.code == "config-invalid"
 
 
 async def test_a_model_answers_all_edge_questions_of_a_node_in_one_call() -> None:

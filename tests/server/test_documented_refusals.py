@@ -8,12 +8,16 @@ from typing import Any, Final
 
 from pointsman.settings import Settings
 from pointsman.settings.sections import AccessSettings
-from tests.server.announced import JSON, LONG, OPERATIONS, Operation
 from tests.server.conftest import Served, serving
+from tests.server.documented_operations import JSON, LONG, OPERATIONS, Operation
 from tests.server.test_conflicts import ABSENT
 
 LOGIN: Final = "POST /api/login"
 """Its limit of attempts depends on the minute: it has its own test."""
+FORMS: Final = ("GET /api/published/", "POST /api/published/")
+"""What they refuse depends on the publication, which must exist: `test_publications` tests them."""
+LOGIN_OF_CREDENTIAL: Final = "PUT /api/secrets/{name}/authorization"
+"""It checks the state of the login first: `test_credentials` deletes a credential during its login."""
 
 
 async def status_of(served: Served, operation: Operation, **how: Any) -> int:
@@ -46,14 +50,16 @@ async def reached(served: Served, status: int, wrong: Callable[[Operation], dict
 def test_every_documented_status_has_a_test_here() -> None:
     of_connections = {408, 414, 431}  # `test_connections` tests these: they occur before routing.
     assert {status for one in OPERATIONS for status in one.refusals} == of_connections | {
-        *(400, 401, 403, 404, 409, 413, 415, 422, 429)
+        *(400, 401, 403, 404, 409, 413, 415, 422, 429),
+        410,  # `test_answer_links` tests it: a link must expire.
     }
     assert all(of_connections < one.refusals for one in OPERATIONS)
 
 
 async def test_a_request_without_a_key_is_refused_as_documented() -> None:
     async with serving(is_local=False) as served:
-        assert await reached(served, 401, sent) == []
+        missed = await reached(served, 401, sent)
+        assert [one for one in missed if not one.startswith(FORMS)] == []
 
 
 async def test_a_request_for_another_host_is_refused_as_documented(served: Served) -> None:
@@ -77,7 +83,7 @@ async def test_a_request_over_the_rate_limit_is_refused_as_documented() -> None:
             return {**how, "headers": {**how.get("headers", {}), **ada}}
 
         missed = await reached(served, 429, often)
-        assert [one for one in missed if not one.startswith(LOGIN)] == []
+        assert [one for one in missed if not one.startswith((LOGIN, *FORMS))] == []
 
 
 async def test_a_too_large_body_is_refused_as_documented() -> None:
@@ -119,5 +125,6 @@ async def test_invalid_parameters_and_bodies_are_refused_as_documented(served: S
 
 
 async def test_missing_objects_are_not_found_as_documented(served: Served) -> None:
-    by_name = [one for one in await reached(served, 404, sent) if one.rpartition(":")[0] not in ABSENT]
-    assert by_name == []
+    missed = await reached(served, 404, sent)
+    elsewhere = {*ABSENT, LOGIN_OF_CREDENTIAL}
+    assert [one for one in missed if one.rpartition(":")[0] not in elsewhere] == []

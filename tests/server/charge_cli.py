@@ -1,4 +1,4 @@
-"""python -m tests.server.charging FILE …: `pointsman …` with the tool `charge`, which writes its calls to FILE.
+"""python -m tests.server.charge_cli FILE …: `pointsman …` with the tool `charge`, which writes its calls to FILE.
 
 Each line has the unix time, the process, the execution and the idempotency key of a call that begins.
 """
@@ -23,11 +23,11 @@ def offer_charge(file: Path) -> None:
     """Offer the tool in every installation of this process."""
 
     @tool
-    async def charge(context: ToolContext) -> str:
-        """Charge a card."""
+    async def charge(context: ToolContext, seconds: float = TAKES_S) -> str:
+        """Charge a card, which takes some seconds."""
         with file.open("a", encoding="utf-8") as calls:
             calls.write(f"{time.time()} {os.getpid()} {context.execution} {context.idempotency_key}\n")
-        await asyncio.sleep(TAKES_S)
+        await asyncio.sleep(seconds)
         return "paid"
 
     opened = serve.installation

@@ -19,7 +19,7 @@ from schemathesis import GenerationMode
 
 from tests.patience import PATIENCE_S
 from tests.reliability.requests import served
-from tests.server import announced
+from tests.server import documented_operations
 
 CASES: Final = 4
 """Cases per operation."""
@@ -32,8 +32,8 @@ NOT_FITTING: Final = frozenset({"request-invalid", "body-invalid"})
 
 def test_a_body_that_the_api_document_allows_is_refused_only_with_a_documented_reason() -> None:
     wrong: list[str] = []
-    schema: Any = schemathesis.openapi.from_dict(announced.DOCUMENT)
-    codes = {one.name: codes_of(one) for one in announced.OPERATIONS}
+    schema: Any = schemathesis.openapi.from_dict(documented_operations.DOCUMENT)
+    codes = {one.name: codes_of(one) for one in documented_operations.OPERATIONS}
     with served() as (address, known), httpx2.Client(base_url=address, timeout=PATIENCE_S) as client:
         for found in schema.get_all_operations():
             operation: Any = found.ok()
@@ -71,7 +71,7 @@ def test_a_body_that_the_api_document_allows_is_refused_only_with_a_documented_r
     assert wrong == []
 
 
-def codes_of(operation: announced.Operation) -> set[str]:
+def codes_of(operation: documented_operations.Operation) -> set[str]:
     """Return the codes of its refusals in the document."""
     told = [one["description"] for one in operation.said["responses"].values()]
     return {code for text in told for code in re.findall(r"`([a-z-]+)`", text)}
