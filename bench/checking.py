@@ -19,11 +19,12 @@ from typing import Final, NamedTuple
 
 from pointsman.definition.problems import Problem
 from pointsman.definition.reading.documents import BYTES_MAX, YAML_BYTES_MAX
-from pointsman.dialects.checking import found_in, positioned_problems
 from pointsman.dialects.detect import ReadDocument
 from pointsman.dialects.shapes import DIALECTS
+from pointsman.dialects.writers import yaml_text
 from pointsman.values import JsonObject
-from pointsman.workflows.conversion import converted, yaml_text
+from pointsman.workflows.checking import found_in, positioned_problems
+from pointsman.workflows.conversion import converted
 from pointsman.workflows.sources import Workflow
 from tests.definition.check.test_cost import SHAPES, chain, full
 

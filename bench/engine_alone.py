@@ -96,7 +96,7 @@ class Stage:
         self._at_once = shape.at_once(size)
         self._steps = 0
         self.runtime = LocalRuntime(
-            store, Children(shape, size), Answers(size), SystemClock(), Feed(), ended=self._ended
+            store, Children(shape, size), Answers(size), SystemClock(), Feed(), on_ended=self._ended
         )
 
     async def run(self, name: str) -> int:
