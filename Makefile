@@ -6,12 +6,13 @@ VENV := .venv
 TIME ?= 8h
 PYTEST ?= pytest
 SIZE ?= ci
-# Tests of processes and browsers wait for 40 % of their time: two workers for each core keep the cores busy.
+# Tests of processes and browsers wait for 40 % of their time: two workers for each core keep the cores busy. A worker
+# gets tests that stand together, so that browsers, built sites and servers of models start once, not once per worker.
 WORKERS ?= $(shell echo $$(($$(nproc 2>/dev/null || sysctl -n hw.ncpu 2>/dev/null || echo 2) * 2)))
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 LOCK := $(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-header \
-	--no-emit-index-url --no-emit-find-links --quiet --extra build
+	--no-emit-index-url --no-emit-find-links --no-strip-extras --quiet --extra build
 # Every test process and every `pointsman` that tests start would compile all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 # The checker is pinned by the lock: it need not look for a newer one.
@@ -22,8 +23,8 @@ npm = if test -d web/node_modules; then echo "npm run $(1)" && cd web && npm run
 	else echo "npm run $(1) is left out: there is no Node, or npm has not run (make ui)"; fi
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-unit test-scale test-pythons test-core test-web check static house lint ui docs types bench bench-peers bench-growth \
-	bench-instructions bench-check reliability fuzz soak requirements lock clean
+.PHONY: help demo test test-unit test-scale test-pythons test-core test-web check static house lint ui docs pictures screenshots types bench bench-peers bench-growth \
+	bench-instructions bench-scale bench-check reliability fuzz soak requirements lock clean
 
 help:
 	@echo "make demo          real workflows, offline"
@@ -39,10 +40,13 @@ help:
 	@echo "make test-web      the tests of the web app that need no browser"
 	@echo "make ui            the web app, where Node is there"
 	@echo "make docs          the documentation site, which pointsman serve serves at /docs/"
+	@echo "make pictures      the pictures of the concept pages, from their definitions"
+	@echo "make screenshots   the screenshots of the documentation, by a browser without a window"
 	@echo "make types         the types of the web app, from the server's OpenAPI document"
 	@echo "make bench         what a step costs, through the public API and in the engine alone"
 	@echo "make bench-peers   the same shapes beside other products, each in an environment of its own"
 	@echo "make bench-growth  a server with thousands of open executions, streams, subscribers and schedules"
+	@echo "make bench-scale   an execution on Temporal and Restate beside one server, hand-over, parked executions"
 	@echo "make bench-instructions  machine instructions per call of a node function, counted by valgrind"
 	@echo "make bench-check   what reading and checking a document cost for each node"
 	@echo "make reliability   the scorecard: what tries to lose, repeat or corrupt something, and what it found"
@@ -66,7 +70,7 @@ test-core: $(VENV)/dev.stamp ui
 
 test: $(VENV)/dev.stamp $(VENV)/postgresql.stamp $(VENV)/bubblewrap.stamp $(VENV)/nginx.stamp $(VENV)/llama.stamp $(VENV)/chromium.stamp ui
 	$(if $(ARGS),,@$(call npm,test))
-	$(BIN)/python -m $(PYTEST) -n $(WORKERS) --ignore=tests/house $(ARGS)
+	$(BIN)/python -m $(PYTEST) -n $(WORKERS) --dist worksteal --ignore=tests/house $(ARGS)
 
 test-scale: $(VENV)/dev.stamp $(VENV)/postgresql.stamp $(VENV)/temporal.stamp $(VENV)/restate.stamp
 	$(BIN)/python -m $(PYTEST) --tier scale --size $(SIZE) -n $(WORKERS) $(ARGS)
@@ -96,6 +100,13 @@ ui: $(VENV)/pip.stamp
 docs: $(VENV)/dev.stamp
 	$(BIN)/python docs/site/build.py
 
+# Both commit their results: a site is built without Node and without a browser.
+pictures: $(VENV)/dev.stamp ui
+	$(BIN)/python docs/site/pictures.py
+
+screenshots: $(VENV)/dev.stamp $(VENV)/chromium.stamp ui
+	POINTSMAN_PICTURES=docs $(BIN)/python -m pytest tests/web/test_by_drawing.py tests/web/test_screenshots.py -q -n 0
+
 types: $(VENV)/dev.stamp ui
 	$(BIN)/python -m tests.web.types
 
@@ -110,6 +121,9 @@ bench-growth: $(VENV)/dev.stamp
 
 bench-instructions: $(VENV)/dev.stamp
 	$(BIN)/python -m bench.instructions $(ARGS)
+
+bench-scale: $(VENV)/dev.stamp $(VENV)/temporal.stamp $(VENV)/restate.stamp
+	$(BIN)/python -m bench.scale $(ARGS)
 
 bench-check: $(VENV)/dev.stamp
 	$(BIN)/python -m bench.checking $(ARGS)
@@ -130,7 +144,10 @@ requirements: $(VENV)/dev.stamp
 lock: $(VENV)/dev.stamp
 	$(LOCK) --extra dev --output-file requirements/dev.lock $(ARGS)
 	$(LOCK) --extra all --constraint requirements/dev.lock --output-file requirements/runtime.lock $(ARGS)
+	$(LOCK) --extra all --extra restate --extra temporal --constraint requirements/dev.lock \
+		--output-file requirements/cluster.lock $(ARGS)
 	$(LOCK) --constraint requirements/dev.lock --output-file requirements/core.lock $(ARGS)
+	$(LOCK) --extra docs --constraint requirements/dev.lock --output-file requirements/docs.lock $(ARGS)
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache
