@@ -125,6 +125,8 @@ export class FakeServer {
     const headers = new Headers(init.headers);
     init.signal?.throwIfAborted();
     if (headers.get("accept") === "text/event-stream") return this.follow(url.pathname, init.signal ?? null);
+    // The app asks whether the server is there after a part of it could not be loaded.
+    if (url.pathname === "/favicon.svg") return new Response("<svg/>");
     const route = this.find(method, url.pathname);
     if (route === null) {
       this.unexpected.push(`nothing answers ${method} ${url.pathname}${url.search}`);

@@ -146,7 +146,9 @@ describe("list of executions", () => {
 
   it("opens a comparison of two selected executions, the older first", async () => {
     kept = [entry("exec-1"), entry("exec-2", { startedAt: AT + 1 })];
-    server.get("/api/workflows/executions/{eid}", refusal(404, "unknown-execution", "another test compares"));
+    const elsewhere = refusal(404, "unknown-execution", "another test compares");
+    server.get("/api/workflows/executions/{eid}", elsewhere);
+    server.get("/api/workflows/executions/{eid}/workflow", elsewhere);
     const { user, address } = await open("/executions");
     await user.click(await screen.findByLabelText("Select all"));
     await user.click(await screen.findByRole("button", { name: "Compare" }));

@@ -310,6 +310,11 @@ describe("start form", () => {
       return { ...workflow("every", "every"), document, text: "", problems: [] };
     });
     server.post("/api/workflows/{id}/execute", () => ({ ...execution("exec-1", { status: "completed" }) }));
+    // The page of the new execution opens, and is tested elsewhere.
+    const gone = refusal(404, "execution-missing", "gone") as never;
+    server.get("/api/workflows/executions/{eid}", gone);
+    server.get("/api/workflows/executions/{eid}/events", gone);
+    server.get("/api/workflows/executions/{eid}/workflow", gone);
   });
 
   it("has a field for each property of the schema", async () => {
