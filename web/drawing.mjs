@@ -16,6 +16,9 @@ const INK = {
   failed: "#b42318",
 };
 
+// A page of text is narrow.
+const IN_ROWS = { inRows: true };
+
 const server = await createServer({
   root: fileURLToPath(new URL(".", import.meta.url)),
   appType: "custom",
@@ -32,8 +35,8 @@ try {
   const drawn = {};
   for (const [name, { title, definition, picture }] of Object.entries(JSON.parse(await text(process.stdin)))) {
     const drawing = definition
-      ? renderSvg(pictureOf(definition, "en", language.t), INK, title, (type) => language.t(`node.${type}`, type))
-      : renderSvg(picture, INK, title, (type) => type);
+      ? renderSvg(pictureOf(definition, "en", language.t), INK, title, (type) => language.t(`node.${type}`, type), IN_ROWS)
+      : renderSvg(picture, INK, title, (type) => type, IN_ROWS);
     drawn[name] = `${drawing.text}\n`;
   }
   process.stdout.write(JSON.stringify(drawn));

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -254,6 +255,30 @@ async def test_nodes_are_found_tidied_up_and_folded_in_editor_and_execution(open
         await expect(page.locator(".react-flow__node-folded").get_by_text("passed").first).to_be_attached()
         await inside.click()
         await expect(box(page, "write")).to_be_visible()
+
+
+@pytest.mark.requirement("T1-23")
+async def test_a_long_graph_keeps_its_direction_until_its_author_asks_for_rows(opens: Opens, served: Served) -> None:
+    names = [f"step{at}" for at in range(9)]
+    nodes = [{"id": name, "type": "transform", "config": {"set": {"at": "1"}}} for name in names]
+    edges = [{"source": a, "target": b} for a, b in pairwise([*names, "done"])]
+    long = {"pointsman": 1, "id": "long", "nodes": [*nodes, {"id": "done", "type": "end"}], "edges": edges}
+    await served.save(json.dumps(long))
+
+    async def rows(revision: int) -> int:
+        await page.get_by_role("button", name="Save", exact=True).click()
+        await expect(page.get_by_text(f"revision {revision}")).to_be_visible()
+        return len({one["position"]["y"] for one in (await saved(served, "long"))["nodes"]})
+
+    async with opens("/workflows/long") as page:
+        await spot(page)
+        await page.keyboard.press("Shift+T")
+        await expect(page.get_by_text("1 unsaved change")).to_be_visible()
+        assert await rows(2) > 1
+        await spot(page)
+        await page.keyboard.press("t")
+        await expect(page.get_by_text("1 unsaved change")).to_be_visible()
+        assert await rows(3) == 1
 
 
 async def grown(page: Page, *wanted: tuple[str, str]) -> None:

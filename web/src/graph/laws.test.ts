@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import type { Definition } from "@/api/views";
 import { framesOf } from "@/graph/layout/frames";
 import { BOX, type Layout, type Point, type Rect, overlaps as rectsOverlap, spanOf } from "@/graph/layout/geometry";
-import { layoutOf, settledLayout } from "@/graph/layout/quickLayout";
+import { type LayoutOptions, layoutOf, settledLayout } from "@/graph/layout/quickLayout";
 import { type Picture, pictureOf } from "@/graph/model/picture";
 import { pointOn } from "@/graph/routing/paths";
 import { type Routes, routesOf } from "@/graph/routing/routes";
@@ -18,16 +18,16 @@ interface Drawn extends Routes {
   layout: Layout;
 }
 
-function drawn(definition: Definition): Drawn {
+function drawn(definition: Definition, options: LayoutOptions = {}): Drawn {
   const picture = pictureOf(definition, "en", untranslated);
-  const layout = layoutOf(picture);
+  const layout = layoutOf(picture, options);
   return { picture, layout, ...routesOf(picture, layout) };
 }
 
 /** Positions as a person would leave them: a grid with gaps and offsets, in arbitrary order. */
 const PICTURES: Drawn[] = Array.from({ length: ROUNDS }, (_, at) => {
   const random = randomOf(at + 1);
-  return drawn(workflowOf(random, 4 + random(50)));
+  return drawn(workflowOf(random, 4 + random(50)), { inRows: at % 2 === 1 });
 });
 
 function everyPicture(look: (shown: Drawn, seed: number) => void): void {
@@ -135,8 +135,8 @@ describe("every computed layout", () => {
   });
 
   it("is deterministic", () => {
-    everyPicture(({ picture, layout, routes: lines }) => {
-      const again = layoutOf(picture);
+    everyPicture(({ picture, layout, routes: lines }, seed) => {
+      const again = layoutOf(picture, { inRows: seed % 2 === 0 });
       expect(again).toEqual(layout);
       expect(routesOf(picture, again).routes).toEqual(lines);
     });
@@ -187,8 +187,10 @@ function movedBetween(before: ReadonlyMap<string, Point>, after: ReadonlyMap<str
 describe("tidying", () => {
   it("is idempotent", () => {
     everyPicture(({ picture }, seed) => {
-      const once = settledLayout(picture, new Map());
-      expect([seed, settledLayout(picture, once)]).toEqual([seed, once]);
+      for (const inRows of [false, true]) {
+        const once = settledLayout(picture, { inRows });
+        expect([seed, settledLayout(picture, { stands: once, inRows })]).toEqual([seed, once]);
+      }
     });
   });
 
@@ -201,9 +203,10 @@ describe("tidying", () => {
       const [fewer, more] = [definition, withOneMore(definition, seed)].map((one) =>
         pictureOf(one, "en", untranslated),
       ) as [Picture, Picture];
-      const first = settledLayout(fewer, new Map());
-      const grown = settledLayout(more, first);
-      const shrunk = settledLayout(fewer, grown);
+      const inRows = seed % 2 === 0;
+      const first = settledLayout(fewer, { inRows });
+      const grown = settledLayout(more, { stands: first, inRows });
+      const shrunk = settledLayout(fewer, { stands: grown, inRows });
       for (const one of [movedBetween(first, grown), movedBetween(grown, shrunk)])
         for (const key of Object.keys(sum) as (keyof typeof sum)[]) sum[key] += one[key];
     }

@@ -25,7 +25,7 @@ export function TemplatePicture({ template, className }: { template: Template; c
   const drawing = useMemo(() => {
     if (!isNear) return "";
     const picture = pictureOf(definitionOf(template), i18n.language, t);
-    const { text } = renderSvg(picture, INK, name, (type) => t(`node.${type}`, type));
+    const { text } = renderSvg(picture, INK, name, (type) => t(`node.${type}`, type), { inRows: true });
     return text.replace("<svg ", '<svg aria-hidden="true" class="size-full" ');
   }, [isNear, template, name, i18n.language, t]);
   return (

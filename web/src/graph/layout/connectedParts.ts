@@ -1,6 +1,6 @@
 /**
- * Arrange the connected parts of a level one above the other; each part is laid out in columns and wrapped into rows if
- * it is too long.
+ * Arrange the connected parts of a level one above the other; each part is laid out in columns and, on request, wrapped
+ * into rows if it is too long.
  */
 
 import { adjacencyOf } from "@/graph/model/adjacency";
@@ -17,7 +17,11 @@ const RUN_PAD = 34;
 type SizedLayout = Layout & Size;
 type Sizes = ReadonlyMap<string, Size>;
 
-export function arrangeParts(level: Level, sizes: Sizes): SizedLayout {
+export const arrangeParts = (level: Level, sizes: Sizes): SizedLayout => stacked(level, sizes, layered);
+
+export const arrangePartsInRows = (level: Level, sizes: Sizes): SizedLayout => stacked(level, sizes, layoutInRows);
+
+function stacked(level: Level, sizes: Sizes, layoutPart: (part: Level, sizes: Sizes) => SizedLayout): SizedLayout {
   const parts = partsOf(level).map((part) => layoutPart(part, sizes));
   const positions = new Map<string, Point>();
   const routes = new Map<string, Point[]>();
@@ -71,7 +75,7 @@ function partsOf(level: Level): Level[] {
     .map(({ one }) => one);
 }
 
-function layoutPart(level: Level, sizes: Sizes): SizedLayout {
+function layoutInRows(level: Level, sizes: Sizes): SizedLayout {
   const laid = wrapRows(level, layered(level, sizes), sizes);
   if (!isLong(laid)) return laid;
   const runs = runsOf(level, sizes);

@@ -47,10 +47,24 @@ describe("the quick layout", () => {
     for (const point of route) expect(point.y < passed.y || point.y > passed.y + BOX.height).toBe(true);
   });
 
+  it("keeps the direction of a long line, and wraps it only on request", () => {
+    const line = Array.from({ length: 11 }, (_, at) => `n${at}>n${at + 1}`);
+    const names = Array.from({ length: 12 }, (_, at) => `n${at}`).join(" ");
+    expect(rowsOf(quickLayout(picture(line)).positions)).toEqual([names]);
+    expect(rowsOf(quickLayout(picture(line), { inRows: true }).positions)).toHaveLength(3);
+  });
+
+  it("leads every edge of a graph without cycles to the right", () => {
+    const edges = Array.from({ length: 120 }, (_, at) => `n${Math.floor((at * 7) / 13)}>n${at + 1}`);
+    const { positions } = quickLayout(picture(edges));
+    const x = (id = "") => positions.get(id)?.x ?? Number.NaN;
+    expect(edges.map((edge) => edge.split(">")).filter(([from, to]) => !(x(from) < x(to)))).toEqual([]);
+  });
+
   it("wraps a long line into rows, also with a back arrow", () => {
     const line = Array.from({ length: 11 }, (_, at) => `n${at}>n${at + 1}`);
     for (const more of ["n3>n2", "n11>n0"]) {
-      const { positions } = quickLayout(picture([...line, more]));
+      const { positions } = quickLayout(picture([...line, more]), { inRows: true });
       expect(rowsOf(positions)).toEqual(["n0 n1 n2 n3", "n4 n5 n6 n7", "n8 n9 n10 n11"]);
       expect(Math.max(...[...positions.values()].map((place) => place.x + BOX.width))).toBeLessThan(1100);
     }
@@ -58,18 +72,19 @@ describe("the quick layout", () => {
 
   it("fills rows so that a later box does not move earlier ones", () => {
     const line = (length: number) => Array.from({ length }, (_, at) => `n${at}>n${at + 1}`);
-    const { positions } = quickLayout(picture(line(9)));
-    const longer = quickLayout(picture(line(10))).positions;
+    const { positions } = quickLayout(picture(line(9)), { inRows: true });
+    const longer = quickLayout(picture(line(10)), { inRows: true }).positions;
     for (const [id, at] of positions) expect(longer.get(id)).toEqual(at);
   });
 
   it("wraps long branches into rows", () => {
     const branch = (name: string) => Array.from({ length: 6 }, (_, at) => `${name}${at}>${name}${at + 1}`);
     const fan = ["a", "b", "c", "d"].flatMap((name) => [`p>${name}0`, ...branch(name), `${name}6>j`]);
-    const { positions } = quickLayout(picture([...fan, "j>z"]));
+    const { positions } = quickLayout(picture([...fan, "j>z"]), { inRows: true });
     expect(Math.max(...[...positions.values()].map((place) => place.x + BOX.width))).toBeLessThan(2300);
     const long = quickLayout(
       picture([...branch("a"), ...branch("a").map((one) => one.replaceAll("a", "b")), "p>a0", "p>b0"]),
+      { inRows: true },
     );
     expect(rowsOf(long.positions).length).toBeGreaterThan(3);
   });

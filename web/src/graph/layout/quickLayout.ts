@@ -1,29 +1,35 @@
 /**
  * Layered layout, fast enough to run synchronously: nearly linear in the size of the graph, and deterministic.
  * each region by itself, the innermost first; then it counts as one box of its size (frames.ts)
- * connected parts in columns (layered.ts), in rows where that becomes too long (rowWrap.ts), one above the other
- * (connectedParts.ts)
+ * connected parts in columns (layered.ts), one above the other (connectedParts.ts)
+ * every edge leads to the right, but for those that lead back; only on request long parts are wrapped (rowWrap.ts)
  */
 
 import type { Picture } from "@/graph/model/picture";
-import { arrangeParts } from "./connectedParts";
+import { arrangeParts, arrangePartsInRows } from "./connectedParts";
 import { withFrames } from "./frames";
 import type { Layout, Point, Size } from "./geometry";
 import { BOX } from "./geometry";
 
 const ROUNDS_MAX = 8;
 
-/** `stands` holds the present positions. The vertical order of boxes is preserved where that adds no crossing. */
-export function quickLayout(picture: Picture, stands: ReadonlyMap<string, Point> = new Map()): Layout {
+export interface LayoutOptions {
+  /** The present positions. The vertical order of boxes is preserved where that adds no crossing. */
+  stands?: ReadonlyMap<string, Point>;
+  /** Wrap what is long into rows, like a text. */
+  inRows?: boolean;
+}
+
+export function quickLayout(picture: Picture, { stands = new Map(), inRows = false }: LayoutOptions = {}): Layout {
   const sizes = new Map<string, Size>(picture.boxes.map((box) => [box.id, BOX]));
-  return withFrames(picture, sizes, arrangeParts, stands);
+  return withFrames(picture, sizes, inRows ? arrangePartsInRows : arrangeParts, stands);
 }
 
 /** Repeat the layout until it is stable, so that tidying twice gives the same result. */
-export function settledLayout(picture: Picture, stands: ReadonlyMap<string, Point>): Map<string, Point> {
-  let { positions } = quickLayout(picture, stands);
+export function settledLayout(picture: Picture, options: LayoutOptions = {}): Map<string, Point> {
+  let { positions } = quickLayout(picture, options);
   for (let round = 0; round < ROUNDS_MAX; round++) {
-    const next = quickLayout(picture, positions).positions;
+    const next = quickLayout(picture, { ...options, stands: positions }).positions;
     const isSame = [...next].every(([id, at]) => at.x === positions.get(id)?.x && at.y === positions.get(id)?.y);
     positions = next;
     if (isSame) break;
@@ -32,9 +38,9 @@ export function settledLayout(picture: Picture, stands: ReadonlyMap<string, Poin
 }
 
 /** Use the author's positions if every box has one; otherwise compute a layout. */
-export function layoutOf(picture: Picture): Layout {
+export function layoutOf(picture: Picture, options: LayoutOptions = {}): Layout {
   const placed = picture.boxes.length > 0 && picture.boxes.every((box) => box.position !== null);
-  if (!placed || hasOverlaps(picture)) return quickLayout(picture);
+  if (!placed || hasOverlaps(picture)) return quickLayout(picture, options);
   return { positions: new Map(picture.boxes.map((box) => [box.id, box.position as Point])), waypoints: new Map() };
 }
 

@@ -2,5 +2,4 @@
 import { settledLayout } from "./quickLayout";
 import type { TidyRequest } from "./tidy";
 
-self.onmessage = ({ data }: MessageEvent<TidyRequest>) =>
-  self.postMessage(settledLayout(data.picture, data.currentPositions));
+self.onmessage = ({ data }: MessageEvent<TidyRequest>) => self.postMessage(settledLayout(data.picture, data.options));

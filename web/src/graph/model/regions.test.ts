@@ -97,7 +97,7 @@ describe("frames", () => {
     const steps = Array.from({ length: 11 }, (_, at) => `a${at}>a${at + 1}`).join(" ");
     const ids = Array.from({ length: 12 }, (_, at) => `a${at}`).join(" ");
     const long = pictureOf(withRegions(drawn(`s>l:loop l>a0 ${steps} a11>l l>z`), { l: ids }), "en", untranslated);
-    const { positions } = layoutOf(long);
+    const { positions } = layoutOf(long, { inRows: true });
     const [frame] = framesOf(long.regions ?? [], positions);
     expect(new Set([...positions].filter(([id]) => id.startsWith("a")).map(([, at]) => at.y)).size).toBe(3);
     expect(frame?.width).toBeLessThan(1500);

@@ -3,7 +3,7 @@
 import { framesOf } from "@/graph/layout/frames";
 import type { Rect } from "@/graph/layout/geometry";
 import { BOX, type Point } from "@/graph/layout/geometry";
-import { layoutOf } from "@/graph/layout/quickLayout";
+import { type LayoutOptions, layoutOf } from "@/graph/layout/quickLayout";
 import type { Picture } from "@/graph/model/picture";
 import { pathOf } from "@/graph/routing/paths";
 import { routesOf } from "@/graph/routing/routes";
@@ -33,8 +33,14 @@ export interface Drawing {
 }
 
 /** `typeOf` returns the display name of a node type. */
-export function renderSvg(picture: Picture, ink: Ink, title: string, typeOf: (type: string) => string): Drawing {
-  const layout = layoutOf(picture);
+export function renderSvg(
+  picture: Picture,
+  ink: Ink,
+  title: string,
+  typeOf: (type: string) => string,
+  options: LayoutOptions = {},
+): Drawing {
+  const layout = layoutOf(picture, options);
   const { routes, bounds } = routesOf(picture, layout);
   const [left, top] = [Math.floor(bounds.x) - MARGIN, Math.floor(bounds.y) - MARGIN];
   const [width, height] = [Math.ceil(bounds.width) + 2 * MARGIN + 1, Math.ceil(bounds.height) + 2 * MARGIN + 1];

@@ -16,6 +16,8 @@ const ROOM = 4;
 /** Area of the title in the corner of a frame. */
 const FRAME_NAME = { x: 6, y: 4, width: 120, height: 24 } as const;
 const SHARES = [0.5, 0.35, 0.65, 0.2, 0.8] as const;
+/** Tried if no label fits at the others. */
+const MORE_SHARES = [0.1, 0.9, 0.28, 0.72, 0.42, 0.58, 0.05, 0.95] as const;
 
 export class Labels {
   private readonly ground = new SpatialGrid<Rect>();
@@ -70,5 +72,6 @@ function* candidates(points: readonly Point[]): Generator<Point> {
     return { from, to, length };
   });
   parts.sort((a, b) => b.length - a.length);
-  for (const { from, to } of parts) for (const share of SHARES) yield pointOn(from, to, share);
+  for (const shares of [SHARES, MORE_SHARES])
+    for (const { from, to } of parts) for (const share of shares) yield pointOn(from, to, share);
 }

@@ -14,6 +14,7 @@ const PLACES: Readonly<Record<"canvas" | "palette" | "tree" | "anywhere", Keys>>
     ["edit", "E", "{enter}"],
     ["find", "/", "{ctrl} F"],
     ["tidy", "T"],
+    ["tidyInRows", "⇧ T"],
     ["fold", "G"],
     ["next", "{tab}"],
     ["move", "← ↑ → ↓"],

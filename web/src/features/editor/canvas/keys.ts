@@ -44,6 +44,8 @@ export interface CanvasVerbs {
   find: () => void;
   help: () => void;
   tidy: () => void;
+  /** Tidy up, and wrap what is long into rows. */
+  tidyInRows: () => void;
   fold: () => void;
   outline: () => void;
   /** Connect the selected element to another node. */
@@ -75,6 +77,7 @@ const LETTERS: Readonly<Record<string, Verb>> = {
   o: "outline",
   e: "edit",
 };
+const LETTERS_WITH_SHIFT: Readonly<Record<string, Verb>> = { ...LETTERS, t: "tidyInRows" };
 const WITH_CTRL: Readonly<Record<string, Verb>> = { a: "selectAll", d: "duplicate", f: "find" };
 /** Elements that Enter opens. */
 const OPENED = ".react-flow__node-box, .react-flow__edge";
@@ -115,7 +118,8 @@ export function useCanvasKeys(verbs: CanvasVerbs): void {
       }
       const opened = event.key === "Enter" && target?.matches(OPENED) ? "edit" : undefined;
       const alone = isBeside ? undefined : (opened ?? WITHOUT_MODIFIER[event.key]);
-      const verb = isCtrl ? WITH_CTRL[key] : (alone ?? (isFree ? LETTERS[key] : undefined));
+      const letters = event.shiftKey ? LETTERS_WITH_SHIFT : LETTERS;
+      const verb = isCtrl ? WITH_CTRL[key] : (alone ?? (isFree ? letters[key] : undefined));
       if (!verb) return;
       event.preventDefault();
       latest()[verb]();

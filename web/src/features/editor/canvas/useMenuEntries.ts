@@ -61,6 +61,7 @@ export function useMenuEntries(
           { name: "paste", keys: "Ctrl V", act: () => void paste() },
           { name: "all", keys: "Ctrl A", act: verbs.selectAll },
           { name: "tidy", keys: "T", act: verbs.tidy },
+          { name: "tidyInRows", keys: "⇧ T", act: verbs.tidyInRows },
         ],
   ];
 }

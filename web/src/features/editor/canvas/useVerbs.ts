@@ -19,6 +19,7 @@ export interface Verbs extends Drawing {
   copyText: () => string | null;
   paste: (text: string, at?: { x: number; y: number }) => void;
   tidy: () => void;
+  tidyInRows: () => void;
   fold: () => void;
   /** Message about the last action, or empty. */
   message: string;
@@ -45,12 +46,12 @@ export function useVerbs(picture: Picture, ask: (dialog: OpenDialog) => void): V
     select({ nodes: ids, edges: [] });
     canvas.reveal(ids);
   };
-  const tidy = async () => {
+  const tidy = async (inRows: boolean) => {
     setTidying(true);
     tell("");
     try {
       const { tidyLayout } = await import("@/graph/layout/tidy");
-      const places = await tidyLayout(picture, canvas.positions());
+      const places = await tidyLayout(picture, { stands: canvas.positions(), inRows });
       // The definition may have changed meanwhile: move only nodes that still exist.
       const now = store.getState();
       const changes = moveNodes(now.shown, canvas.positions(), places);
@@ -88,7 +89,8 @@ export function useVerbs(picture: Picture, ask: (dialog: OpenDialog) => void): V
         put(piece, at);
       }
     },
-    tidy: () => void tidy(),
+    tidy: () => void tidy(false),
+    tidyInRows: () => void tidy(true),
     fold: () => {
       for (const id of selection.nodes) {
         const around = (picture.regions ?? [])
