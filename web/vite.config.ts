@@ -79,6 +79,7 @@ export default defineConfig({
   // Tests have no clock to race: on a busy machine they take as long as they take.
   test: {
     testTimeout: 120_000,
+    hookTimeout: 300_000,
     // What it asks for by a name that is an alias here has to be resolved here.
     server: { deps: { inline: ["@rjsf/core"] } },
     // The files of a worker share their modules: to import the app again for each file takes longer than its tests.

@@ -90,3 +90,14 @@ def test_a_broken_link_stops_the_build(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(build, "generated_navigation", list[object])
     with pytest.raises(build.SiteNotBuilt, match=r"nowhere\.md"):
         build.build(tmp_path / "site")
+
+
+def test_the_app_links_to_existing_pages_and_sections(site: Path) -> None:
+    source = (ROOT / "web" / "src" / "documentation.ts").read_text("utf-8")
+    addresses = sorted(set(re.findall(r"/docs/[\w/#-]*", source.replace("${LANGUAGE}", "/docs/reference/language/"))))
+    assert len(addresses) > 20
+    for address in addresses:
+        path, _, section = address.removeprefix("/docs/").partition("#")
+        page = site / path / "index.html"
+        assert page.exists(), address
+        assert not section or f'id="{section}"' in page.read_text("utf-8"), address

@@ -1,7 +1,9 @@
 /** Links to the documentation, which the server has at `/docs/`, and to the API reference. Both are other pages. */
+import { useRouterState } from "@tanstack/react-router";
 import { CircleHelp } from "lucide-react";
 import { DropdownMenu } from "radix-ui";
 import { useTranslation } from "react-i18next";
+import { pageDocumentation } from "@/documentation";
 import { iconLook } from "./IconButton";
 
 const PAGES = [
@@ -12,6 +14,7 @@ const PAGES = [
 
 export function HelpMenu() {
   const { t } = useTranslation();
+  const page = useRouterState({ select: ({ location }) => pageDocumentation(location.pathname) });
   return (
     <DropdownMenu.Root>
       <DropdownMenu.Trigger aria-label={t("shell.help")} title={t("shell.help")} className={iconLook()}>
@@ -22,7 +25,7 @@ export function HelpMenu() {
           align="end"
           className="z-40 min-w-44 rounded-md border border-line bg-raised p-1 shadow-lg"
         >
-          {PAGES.map(({ address, name }) => (
+          {[...(page ? [{ address: page, name: "aboutPage" }] : []), ...PAGES].map(({ address, name }) => (
             <DropdownMenu.Item key={name} asChild>
               <a
                 href={address}

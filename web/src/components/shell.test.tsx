@@ -44,6 +44,8 @@ describe("shell", () => {
     await user.click(await screen.findByRole("button", { name: "Hilfe" }));
     const link = await screen.findByRole("menuitem", { name: "Dokumentation" });
     expect(link.getAttribute("href")).toBe("/docs/");
+    const page = screen.getByRole("menuitem", { name: "Über diese Seite" });
+    expect(page.getAttribute("href")).toBe("/docs/how-to/web/#drawing-a-workflow");
     expect(screen.getByRole("menuitem", { name: "API-Referenz" }).getAttribute("href")).toBe("/api/docs");
   });
 

@@ -46,7 +46,11 @@ export function KeysPage() {
           const all = pages.flatMap((page) => page.keys);
           if (all.length > 0) return <KeyTable all={all} onRevoke={setRevoking} />;
           if (search.words) return <EmptyMessage title={t("keys.noMatch", { words: search.words })} />;
-          return <EmptyMessage title={t("keys.none")}>{t("keys.noneHint")}</EmptyMessage>;
+          return (
+            <EmptyMessage isNew title={t("keys.none")}>
+              {t("keys.noneHint")}
+            </EmptyMessage>
+          );
         }}
       </QueryResult>
       <LoadMore query={known} />

@@ -34,7 +34,11 @@ export function PeoplePage() {
           const all = pages.flatMap((page) => page.people);
           if (all.length > 0) return <PersonTable all={all} onLeave={setLeaving} />;
           if (search.words) return <EmptyMessage title={t("people.noMatch", { words: search.words })} />;
-          return <EmptyMessage title={t("people.none")}>{t("people.noneHint")}</EmptyMessage>;
+          return (
+            <EmptyMessage isNew title={t("people.none")}>
+              {t("people.noneHint")}
+            </EmptyMessage>
+          );
         }}
       </QueryResult>
       <LoadMore query={known} />

@@ -50,7 +50,11 @@ export function SecretsPage() {
           const stored = pages.flatMap((page) => page.secrets);
           if (stored.length > 0) return <SecretTable stored={stored} hidden={hidden} onDo={setDoing} />;
           if (search.words) return <EmptyMessage title={t("secrets.noMatch", { words: search.words })} />;
-          return <EmptyMessage title={t("secrets.none")}>{t("secrets.noneHint")}</EmptyMessage>;
+          return (
+            <EmptyMessage isNew title={t("secrets.none")}>
+              {t("secrets.noneHint")}
+            </EmptyMessage>
+          );
         }}
       </QueryResult>
       <LoadMore query={known} />

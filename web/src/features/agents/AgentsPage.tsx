@@ -48,7 +48,11 @@ export function AgentsPage() {
           const found = pages.flatMap((page) => page.agents);
           if (found.length > 0) return <AgentTable found={found} />;
           if (words) return <EmptyMessage title={t("agents.noMatch", { words })} />;
-          return <EmptyMessage title={t("agents.none")}>{t("agents.noneHint")}</EmptyMessage>;
+          return (
+            <EmptyMessage isNew title={t("agents.none")}>
+              {t("agents.noneHint")}
+            </EmptyMessage>
+          );
         }}
       </QueryResult>
       <LoadMore query={known} />

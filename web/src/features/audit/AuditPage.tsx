@@ -83,7 +83,7 @@ export function AuditPage() {
       {found.isError ? <ErrorMessage error={found.error} onRetry={() => void found.refetch()} /> : null}
       {found.isSuccess && all.length === 0 ? (
         !hasFilters(search) ? (
-          <EmptyMessage title={t("audit.none")} />
+          <EmptyMessage isNew title={t("audit.none")} />
         ) : (
           <EmptyMessage title={t("audit.noMatch")}>{t("audit.noMatchHint")}</EmptyMessage>
         )

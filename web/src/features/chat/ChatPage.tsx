@@ -113,7 +113,9 @@ function WorkflowSelection() {
                   {words ? (
                     <EmptyMessage title={t("chooser.none", { words })} />
                   ) : (
-                    <EmptyMessage title={t("chat.nobody")}>{t("chat.nobodyHint")}</EmptyMessage>
+                    <EmptyMessage isNew title={t("chat.nobody")}>
+                      {t("chat.nobodyHint")}
+                    </EmptyMessage>
                   )}
                 </div>
               );

@@ -30,7 +30,9 @@ export function EvaluationsPage() {
       <QueryResult query={known}>
         {(found) =>
           found.length === 0 ? (
-            <EmptyMessage title={t("evaluations.none")}>{t("evaluations.noneHint")}</EmptyMessage>
+            <EmptyMessage isNew title={t("evaluations.none")}>
+              {t("evaluations.noneHint")}
+            </EmptyMessage>
           ) : (
             <Listing
               name={t("evaluations.title")}

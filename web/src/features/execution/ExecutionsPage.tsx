@@ -54,7 +54,7 @@ export function ExecutionsPage() {
           hasFilters(search) ? (
             <EmptyMessage title={t("executions.none")}>{t("executions.noneFit")}</EmptyMessage>
           ) : (
-            <EmptyMessage title={t("executions.noneYet")}>
+            <EmptyMessage isNew title={t("executions.noneYet")}>
               <Link to="/workflows" className="text-accent underline">
                 {t("executions.begin")}
               </Link>

@@ -93,7 +93,9 @@ export function InboxPage() {
           all.length > 0 || assignee !== "you" ? (
             <EmptyMessage title={t("inbox.noneSuch")}>{t("inbox.noneSuchHint")}</EmptyMessage>
           ) : (
-            <EmptyMessage title={t("inbox.none")}>{t("inbox.noneHint")}</EmptyMessage>
+            <EmptyMessage isNew title={t("inbox.none")}>
+              {t("inbox.noneHint")}
+            </EmptyMessage>
           )
         ) : null}
         {shown ? (

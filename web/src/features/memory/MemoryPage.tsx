@@ -29,7 +29,12 @@ export function MemoryPage() {
         {({ pages }) => {
           const all = pages.flatMap((page) => page.owners);
           const found = all.filter((one) => `${one.owner} ${workflowName(one.owner)}`.toLowerCase().includes(words));
-          if (all.length === 0) return <EmptyMessage title={t("memory.none")}>{t("memory.noneHint")}</EmptyMessage>;
+          if (all.length === 0)
+            return (
+              <EmptyMessage isNew title={t("memory.none")}>
+                {t("memory.noneHint")}
+              </EmptyMessage>
+            );
           if (found.length === 0) return <EmptyMessage title={t("memory.noOwner", { words: wanted })} />;
           return SCOPES.map((scope) => {
             const inside = found.filter((one) => one.scope === scope);

@@ -62,7 +62,7 @@ function Addresses({ found }: { found: readonly Address[] }) {
   const { t } = useTranslation();
   if (found.length === 0)
     return (
-      <EmptyMessage title={t("notifications.none")}>
+      <EmptyMessage isNew title={t("notifications.none")}>
         {t("notifications.noneHint")}
         <pre className="mx-auto mt-3 w-fit max-w-full rounded-md bg-sunken p-3 text-left font-mono text-xs wrap-anywhere whitespace-pre-wrap">
           {'# pointsman.toml\n[notifications.desk]\nurl = "https://chat.example/hooks/1"\nevents = ["gate", "failed"]'}

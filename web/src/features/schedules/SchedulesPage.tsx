@@ -51,7 +51,9 @@ export function SchedulesPage() {
             return <EmptyMessage title={t("schedules.noMatch", { words: search.words })} />;
           }
           return all.length === 0 ? (
-            <EmptyMessage title={t("schedules.none")}>{t("schedules.noneHint")}</EmptyMessage>
+            <EmptyMessage isNew title={t("schedules.none")}>
+              {t("schedules.noneHint")}
+            </EmptyMessage>
           ) : (
             <ScheduleTable found={all} />
           );

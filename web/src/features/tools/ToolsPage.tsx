@@ -37,7 +37,7 @@ export function ToolsPage() {
             <>
               {isCut ? <Origins counts={pages[0]?.origins ?? {}} chosen={origin} onChoose={setOrigin} /> : null}
               {groups.length === 0 ? (
-                <EmptyMessage title={words ? t("tools.noMatch", { words }) : t("tools.none")} />
+                <EmptyMessage isNew={!words} title={words ? t("tools.noMatch", { words }) : t("tools.none")} />
               ) : (
                 groups.map(([from, found]) => (
                   <PageSection key={from} title={t(`origin.${from}`, from)}>

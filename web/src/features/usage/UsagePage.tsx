@@ -94,7 +94,12 @@ export function UsagePage() {
       <QueryResult query={days}>
         {({ usage: found }) => {
           const shown = byDay(found, show, period);
-          if (found.length === 0) return <EmptyMessage title={t("usage.none")}>{t("usage.noneHint")}</EmptyMessage>;
+          if (found.length === 0)
+            return (
+              <EmptyMessage isNew title={t("usage.none")}>
+                {t("usage.noneHint")}
+              </EmptyMessage>
+            );
           const title = t("usage.perDay", { measure: t(`usage.measures.${show}`) });
           return (
             <>

@@ -38,7 +38,11 @@ export function WebhooksPage() {
           const all = pages.flatMap((page) => page.webhooks);
           if (all.length > 0) return <WebhookTable found={all} />;
           if (search.words) return <EmptyMessage title={t("webhooks.noMatch", { words: search.words })} />;
-          return <EmptyMessage title={t("webhooks.none")}>{t("webhooks.noneHint")}</EmptyMessage>;
+          return (
+            <EmptyMessage isNew title={t("webhooks.none")}>
+              {t("webhooks.noneHint")}
+            </EmptyMessage>
+          );
         }}
       </QueryResult>
       <LoadMore query={known} />

@@ -67,7 +67,7 @@ export function WorkflowsPage() {
         {saved.isPending ? <Loading /> : null}
         {saved.isError ? <ErrorMessage error={saved.error} onRetry={() => void saved.refetch()} /> : null}
         {saved.isSuccess && ours.length === 0 && !isNarrowed ? (
-          <EmptyMessage title={t("workflows.none")}>
+          <EmptyMessage isNew title={t("workflows.none")}>
             <p>{t(mayDesign ? "workflows.noneHint" : "workflows.noneYours")}</p>
             {mayDesign ? (
               <div className="mt-4 flex justify-center">

@@ -1,8 +1,9 @@
-import { Columns3, Trash2 } from "lucide-react";
+import { CircleHelp, Columns3, Trash2 } from "lucide-react";
 import { useEffect, useId, useMemo, useState } from "react";
 import { useTranslation } from "react-i18next";
 import type { DefinitionNode, Json, JsonObject } from "@/api/views";
-import { IconButton } from "@/components/IconButton";
+import { IconButton, iconLook } from "@/components/IconButton";
+import { nodeDocumentation } from "@/documentation";
 import { NodeVerbs } from "@/features/trying/NodeVerbs";
 import { textIn } from "@/i18n";
 import type { Draft } from "../document/draft";
@@ -108,6 +109,16 @@ export function NodeForm(props: {
           <h2 className="line-clamp-3 font-semibold wrap-anywhere">{textIn(node.name, i18n.language, node.id)}</h2>
           <p className="text-ink-faint">{t(`node.${node.type}`, node.type)}</p>
         </div>
+        <a
+          href={nodeDocumentation(node.type)}
+          target="_blank"
+          rel="noreferrer"
+          aria-label={t("editor.nodeHelp", { type: t(`node.${node.type}`, node.type) })}
+          title={t("editor.nodeHelp", { type: t(`node.${node.type}`, node.type) })}
+          className={iconLook()}
+        >
+          <CircleHelp className="size-4" aria-hidden />
+        </a>
         {props.onShowData && node.type !== "note" ? (
           <IconButton icon={Columns3} name={t("editor.showData")} onClick={props.onShowData} />
         ) : null}
