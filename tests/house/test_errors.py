@@ -7,6 +7,8 @@ import pkgutil
 import re
 from collections import defaultdict
 
+import pytest
+
 import pointsman
 from pointsman.errors import PointsmanError
 from tests.house.failure_codes import FAILURES, WARNINGS, codes_in
@@ -41,6 +43,22 @@ def test_every_error_code_is_explained_in_the_reference() -> None:
     codes = {error.code for error in error_classes()}
     assert codes - explained == set(), "explain it in docs/reference/errors.md under a heading with its code"
     assert explained - codes == set(), "docs/reference/errors.md explains codes that no longer exist"
+
+
+def test_every_error_has_a_cause_and_a_fix_in_the_reference() -> None:
+    text, _, _ = (REFERENCE / "errors.md").read_text(encoding="utf-8").partition("\n## Failures of steps\n")
+    sections = re.findall(r"^### `([a-z0-9-]+)`\n(.+?)(?=^##|\Z)", text, re.MULTILINE | re.DOTALL)
+    without = [code for code, body in sections if not re.fullmatch(r"\s*\S.{15,}\*\*Fix:\*\* \S.+", body, re.DOTALL)]
+    assert sections
+    assert without == [], "describe the cause, then what the reader does: **Fix:** …"
+
+
+@pytest.mark.parametrize("section", ["Failures of steps", "Warnings of executions"])
+def test_every_failure_and_warning_has_a_cause_and_a_fix_in_the_reference(section: str) -> None:
+    _, _, rest = (REFERENCE / "errors.md").read_text(encoding="utf-8").partition(f"\n## {section}\n")
+    rows = re.findall(r"^\| (`[a-z0-9-]+`.*?) \|(.*?)\|(.*?)\|", rest.partition("\n## ")[0], re.MULTILINE)
+    assert rows
+    assert [code for code, cause, fix in rows if not cause.strip() or not fix.strip()] == []
 
 
 def rows_of(section: str) -> set[str]:
