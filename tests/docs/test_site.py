@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import importlib.util
+import json
 import os
 import re
 from html.parser import HTMLParser
@@ -64,6 +65,27 @@ def test_every_page_is_in_the_navigation(site: Path) -> None:
     assert [page for page in sorted(listed) if not (site / page).is_file()] == []
 
 
+def test_every_page_has_its_markdown_and_is_in_the_texts_for_models(site: Path) -> None:
+    texts = (site / "llms-full.txt").read_text("utf-8")
+    for address in re.findall(r"\]\(/docs/(.+)\)", (site / "llms.txt").read_text("utf-8")):
+        markdown = (site / address).read_text("utf-8")
+        assert markdown.startswith(("# ", "<!--", "---")), address
+        assert f"<!-- /docs/{address} -->\n\n{markdown}" in texts, address
+
+
+def test_the_site_names_the_version_that_it_describes(site: Path) -> None:
+    assert (site / "llms.txt").read_text("utf-8").startswith(f"# Pointsman {pointsman.__version__}\n")
+    for page in (site / "index.html", site / "how-to" / "web" / "index.html", site / "CHANGELOG" / "index.html"):
+        assert f"Pointsman {pointsman.__version__}</title>" in page.read_text("utf-8"), page
+
+
+def test_the_search_finds_every_page(site: Path) -> None:
+    items = json.loads((site / "search.json").read_text("utf-8"))["items"]
+    found = {item["location"].partition("#")[0] for item in items if item["text"] or item["title"]}
+    pages = {page.parent.relative_to(site).as_posix() for page in site.rglob("index.html")}
+    assert {page for page in pages if ("" if page == "." else f"{page}/") not in found} == set()
+
+
 def test_no_page_loads_anything_from_elsewhere(site: Path) -> None:
     for page in site.rglob("*.html"):
         parser = LoadedAddresses()
@@ -90,14 +112,3 @@ def test_a_broken_link_stops_the_build(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(build, "generated_navigation", list[object])
     with pytest.raises(build.SiteNotBuilt, match=r"nowhere\.md"):
         build.build(tmp_path / "site")
-
-
-def test_the_app_links_to_existing_pages_and_sections(site: Path) -> None:
-    source = (ROOT / "web" / "src" / "documentation.ts").read_text("utf-8")
-    addresses = sorted(set(re.findall(r"/docs/[\w/#-]*", source.replace("${LANGUAGE}", "/docs/reference/language/"))))
-    assert len(addresses) > 20
-    for address in addresses:
-        path, _, section = address.removeprefix("/docs/").partition("#")
-        page = site / path / "index.html"
-        assert page.exists(), address
-        assert not section or f'id="{section}"' in page.read_text("utf-8"), address

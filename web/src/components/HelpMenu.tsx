@@ -1,9 +1,10 @@
-/** Links to the documentation, which the server has at `/docs/`, and to the API reference. Both are other pages. */
-import { useRouterState } from "@tanstack/react-router";
+/** Links to the documentation of the present page and as a whole, which the server has at `/docs/`, and to the API
+ * reference. All are other pages. */
+import { useLocation } from "@tanstack/react-router";
 import { CircleHelp } from "lucide-react";
 import { DropdownMenu } from "radix-ui";
 import { useTranslation } from "react-i18next";
-import { pageDocumentation } from "@/documentation";
+import { helpPage } from "./helpPages";
 import { iconLook } from "./IconButton";
 
 const PAGES = [
@@ -14,7 +15,7 @@ const PAGES = [
 
 export function HelpMenu() {
   const { t } = useTranslation();
-  const page = useRouterState({ select: ({ location }) => pageDocumentation(location.pathname) });
+  const path = useLocation({ select: (at) => at.pathname });
   return (
     <DropdownMenu.Root>
       <DropdownMenu.Trigger aria-label={t("shell.help")} title={t("shell.help")} className={iconLook()}>
@@ -25,7 +26,7 @@ export function HelpMenu() {
           align="end"
           className="z-40 min-w-44 rounded-md border border-line bg-raised p-1 shadow-lg"
         >
-          {[...(page ? [{ address: page, name: "aboutPage" }] : []), ...PAGES].map(({ address, name }) => (
+          {[{ address: helpPage(path), name: "thisPage" } as const, ...PAGES].map(({ address, name }) => (
             <DropdownMenu.Item key={name} asChild>
               <a
                 href={address}

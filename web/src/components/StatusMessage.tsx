@@ -1,12 +1,12 @@
 /** Messages for errors, empty lists and loading. */
-import { useRouterState } from "@tanstack/react-router";
+import { useLocation } from "@tanstack/react-router";
 import { CircleAlert, LoaderCircle } from "lucide-react";
 import type { ReactNode } from "react";
 import { useTranslation } from "react-i18next";
 import { ApiError, isUnknownName, type Problem } from "@/api/http";
-import { pageDocumentation } from "@/documentation";
 import { ConnectModel, MENDED_BY_MODEL } from "./ConnectModel";
 import { ErrorDetail, ServerText } from "./ErrorDetail";
+import { helpPage } from "./helpPages";
 
 export function ErrorMessage(props: {
   error: unknown;
@@ -77,13 +77,13 @@ export function EmptyMessage(props: {
   children?: ReactNode;
 }) {
   const { t } = useTranslation();
-  const documentation = useRouterState({ select: ({ location }) => pageDocumentation(location.pathname) });
+  const help = useLocation({ select: ({ pathname }) => helpPage(pathname) });
   return (
     <div className="rounded-lg border border-dashed border-line-strong p-10 text-center wrap-anywhere">
       <p className="font-medium">{props.title}</p>
       {props.children ? <div className="mt-2 text-ink-soft">{props.children}</div> : null}
-      {props.isNew && documentation ? (
-        <a href={documentation} target="_blank" rel="noreferrer" className="mt-3 inline-block text-accent underline">
+      {props.isNew ? (
+        <a href={help} target="_blank" rel="noreferrer" className="mt-3 inline-block text-accent underline">
           {t("shell.learnMore")}
         </a>
       ) : null}

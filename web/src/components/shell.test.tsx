@@ -44,9 +44,23 @@ describe("shell", () => {
     await user.click(await screen.findByRole("button", { name: "Hilfe" }));
     const link = await screen.findByRole("menuitem", { name: "Dokumentation" });
     expect(link.getAttribute("href")).toBe("/docs/");
-    const page = screen.getByRole("menuitem", { name: "Über diese Seite" });
-    expect(page.getAttribute("href")).toBe("/docs/how-to/web/#drawing-a-workflow");
     expect(screen.getByRole("menuitem", { name: "API-Referenz" }).getAttribute("href")).toBe("/api/docs");
+  });
+
+  it("links to the documentation of the present page", async () => {
+    lists();
+    const { user, go } = await open("/schedules");
+    for (const [page, address] of [
+      ["/schedules", "/docs/how-to/triggers/"],
+      ["/executions", "/docs/how-to/watching/"],
+      ["/executions/exec-1", "/docs/how-to/life-of-an-execution/"],
+    ] as const) {
+      await go(page);
+      await user.click(await screen.findByRole("button", { name: "Help" }));
+      const link = await screen.findByRole("menuitem", { name: "Help with this page" });
+      expect(link.getAttribute("href")).toBe(address);
+      await user.keyboard("{Escape}");
+    }
   });
 
   it("shows what was not found and links to the list of its kind", async () => {

@@ -2,8 +2,8 @@ import { CircleHelp, Columns3, Trash2 } from "lucide-react";
 import { useEffect, useId, useMemo, useState } from "react";
 import { useTranslation } from "react-i18next";
 import type { DefinitionNode, Json, JsonObject } from "@/api/views";
+import { helpForNode } from "@/components/helpPages";
 import { IconButton, iconLook } from "@/components/IconButton";
-import { nodeDocumentation } from "@/documentation";
 import { NodeVerbs } from "@/features/trying/NodeVerbs";
 import { textIn } from "@/i18n";
 import type { Draft } from "../document/draft";
@@ -110,7 +110,7 @@ export function NodeForm(props: {
           <p className="text-ink-faint">{t(`node.${node.type}`, node.type)}</p>
         </div>
         <a
-          href={nodeDocumentation(node.type)}
+          href={helpForNode(node.type)}
           target="_blank"
           rel="noreferrer"
           aria-label={t("editor.nodeHelp", { type: t(`node.${node.type}`, node.type) })}
