@@ -123,7 +123,7 @@ def models(
 @click.argument("kind")
 @click.option("--name", default="", help="Name in `NAME:model` (default: its kind).")
 @click.option("--model", default="", metavar="MODEL", help="Model to test, without its provider.")
-@click.option("--default", is_flag=True, help="Use the model for agents that name none.")
+@click.option("--default", is_flag=True, help="Use the model for agents without a model.")
 @click.option("--base-url", default="", metavar="URL", help="Address, of a service of your own.")
 @click.option("--region", default="", help="Region, of Bedrock.")
 @click.option("--api-version", default="", help="Version of the API, of Azure.")
@@ -201,7 +201,7 @@ async def _disconnect(store: str | None, name: str) -> None:
 @json_option
 @store_option
 def default_(model: str, *, as_json: bool, store: str | None) -> None:
-    """Choose the model of agents that name none: `provider:model`; "" for none."""
+    """Choose the model of agents without a model: `provider:model`; "" for none."""
     go(_choose_default(store, model))
     if as_json:
         print_json({"default": model or None})

@@ -828,7 +828,7 @@ export interface paths {
         get?: never;
         /**
          * Choose the default model
-         * @description Use a model for agents that name none. A model that the settings or the command name has precedence.
+         * @description Use a model for agents without a model. A model that the settings or the command name has precedence.
          */
         put: operations["tools_choose_default"];
         post?: never;
@@ -3440,7 +3440,7 @@ export interface components {
              */
             baseUrl: string;
             /**
-             * @description Use the model for agents that name none.
+             * @description Use the model for agents without a model.
              * @default false
              */
             default: boolean;

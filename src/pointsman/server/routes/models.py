@@ -44,7 +44,7 @@ class ConnectionBody(Body):
     region: str = Field(default="", max_length=60, description="The region, of Bedrock.")
     api_version: str = Field(default="", max_length=60, description="The version of the API, of Azure.")
     model: str = Field(default="", max_length=MODEL_CHARS_MAX, description="The model to test, without its provider.")
-    default: bool = Field(default=False, description="Use the model for agents that name none.")
+    default: bool = Field(default=False, description="Use the model for agents without a model.")
     test: bool = Field(default=True, description="Send a one-word request first, and save only if it is answered.")
 
 
@@ -214,6 +214,6 @@ async def disconnect(session: CallerSession, name: ProviderName) -> Response:
     summary="Choose the default model",
 )
 async def choose_default(session: CallerSession, body: DefaultModelBody) -> Response:
-    """Use a model for agents that name none. A model that the settings or the command name has precedence."""
+    """Use a model for agents without a model. A model that the settings or the command name has precedence."""
     await session.operations.choose_default_model(body.model)
     return Response(status_code=204)
