@@ -103,6 +103,11 @@ class Commits:
         return self._alone or self._writing.locked()
 
     @property
+    def writes_alone(self) -> bool:
+        """Return whether the task that decided a row writes it: cancelling the task would cancel the write."""
+        return self._alone
+
+    @property
     def lost(self) -> bool:
         """Return whether a decided row can never become durable."""
         return self._failure is not None
@@ -143,9 +148,7 @@ class Commits:
     async def flush(self, owner: RowOwner) -> None:
         """Return when all rows decided before are durable. Raises the error that prevents it."""
         async with self._writing:
-            if self._alone:
-                self._alone_over = asyncio.get_running_loop().create_future()
-                await self._alone_over
+            await self.until_written()
             rows, summary, effects = self._take()
             if self._failure is not None:
                 self.behind -= len(rows)
@@ -153,6 +156,14 @@ class Commits:
                 await asyncio.shield(asyncio.ensure_future(self._write(owner, rows, summary, effects)))
             if self._failure is not None:
                 raise self._failure
+
+    async def until_written(self) -> None:
+        """Return when the row is durable or refused that a task writes alone. That task must not be cancelled before:
+        nobody would know which of both it is."""
+        if self._alone:
+            if self._alone_over is None or self._alone_over.done():
+                self._alone_over = asyncio.get_running_loop().create_future()
+            await asyncio.wait({self._alone_over})  # Several tasks may wait for it.
 
     async def _write(
         self, owner: RowOwner, rows: list[Row], summary: Summary | None, effects: list[EffectRecord]

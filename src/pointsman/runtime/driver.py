@@ -146,6 +146,9 @@ IN_A_ROW_MAX: Final = 64
 class Driver:
     """The owner of the state of one execution while it is in memory."""
 
+    is_closing = False
+    """Whether all work here ends: rows that are decided become durable, and nothing further begins."""
+
     def __init__(
         self, execution: ExecutionId, plan: Plan, state: ExecutionState, world: RuntimeDeps, *, begun_here: bool = False
     ) -> None:
@@ -467,6 +470,8 @@ class Driver:
 
     def _perform(self, commands: Sequence[Command], *, remaining: int = 0) -> None:
         """Perform commands; leave `remaining` pieces of ready work to the calling worker task."""
+        if self.is_closing:
+            return  # The next owner issues them again.
         for command in commands if self.performs else ():
             if type(command) is not Execute:
                 self._other(command)
@@ -554,7 +559,8 @@ class Driver:
                         and type(report) is WorkDone
                     ):
                         await attempts.cache_result(report, decided, place, self.world.memory)
-                    if len(commands) == 1 and type(commands[0]) is Execute and not self.ready and not self.plan.queues:
+                    others = self.ready or self.plan.queues or self.is_closing
+                    if len(commands) == 1 and type(commands[0]) is Execute and not others:
                         command = commands[0]
                         attempt = self._new_attempt(command)
                         continue
@@ -720,7 +726,11 @@ class Driver:
 
     async def close(self) -> None:
         """Stop as if the process had ended here, except that decided rows become durable."""
+        self.is_closing = True
         self.timers.stop()
+        self.ready.clear()
+        while self.commits.writes_alone:
+            await self.commits.until_written()
         driven = self.failure is None
         while self.tasks:
             for task in self.tasks:

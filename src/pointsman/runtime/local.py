@@ -73,6 +73,8 @@ RESTS_S_MIN: Final = 0.02
 RESTS_S_MAX: Final = 1.0
 """How often a worker checks whether an execution only waits that does no work itself."""
 OFFER_AGAIN_S: Final = Seconds(60.0)
+DRAINED_AGAIN_S: Final = Seconds(1.0)
+"""When steps that wait for a worker are offered to another one by a process that stops, and has not looked."""
 PLACE_AGAIN_S: Final = Seconds(600.0)
 """When steps that wait for a worker of a queue are placed again. Workers find them before, in the queue."""
 UNSERVED_S: Final = Seconds(3.0)
@@ -396,10 +398,9 @@ class LocalRuntime:
     async def hand_over(self) -> None:
         """Stop all work and release every execution that is driven here: other runtimes continue them at once."""
         for driver in [*self.drivers.values()]:
-            entry = self._left_entry(driver)
             await driver.close()
             if self.drivers.get(driver.execution) is driver:
-                self.passivate(driver, entry)
+                self.passivate(driver, self._left_entry(driver))
 
     def lost(self, execution: ExecutionId) -> None:
         """Stop all work of an execution that another runtime has claimed."""
@@ -442,7 +443,7 @@ class LocalRuntime:
         is_left = driver.execution in self._reached and not driver.state.ended
         if driver.state.steps_without_worker and driver.state.status == "running":
             # Another worker may have what this one lacks.
-            again = self.clock.now() + again_s(driver)
+            again = self.clock.now() + (DRAINED_AGAIN_S if self.is_draining else again_s(driver))
             means = driver.passivation.offered(again, driver.execution, driver.state)
         else:
             means = driver.passivation.summary(driver.execution, driver.state)
@@ -451,6 +452,11 @@ class LocalRuntime:
         if summary is not None and (summary.wakes, summary.awaits) != (means.wakes, means.awaits):
             await self.store.executions.put(means, seq=driver.state.seq)
         self.passivate(driver, means)
+
+    @property
+    def is_draining(self) -> bool:
+        """Return whether this process stops: it performs no further attempt."""
+        return isinstance(self.executors, HoldingExecutor)
 
     def drives(self, execution: ExecutionId) -> bool:
         """Return whether the execution is driven here."""
@@ -652,7 +658,8 @@ class LocalRuntime:
         """Give the execution up, so that the leader continues it, and notify those that wait for it."""
         driver, entry = self.drivers.get(execution), None
         if driver is not None:  # Its state may be ahead of the journal: it is resumed whatever its status.
-            is_sound = isinstance(why, (Outage, JournalMoved, DriverLost))  # Another process can continue it at once.
+            # Another process can continue it at once; also if a caller was cancelled while the store wrote its row.
+            is_sound = isinstance(why, (Outage, JournalMoved, DriverLost, asyncio.CancelledError))
             again = self.clock.now() + (0.0 if is_sound else OFFER_AGAIN_S)
             entry = replace(driver.passivation.summary(execution, driver.state), wakes=Instant(again))
         self._release(execution, entry)
