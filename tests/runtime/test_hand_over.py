@@ -1,11 +1,14 @@
-"""A worker that stops hands its executions over: what it has decided is stored, and others continue them at once."""
+"""Workers of an engine leave executions to others: when they stop, at once and with all that is decided, and when they
+lack what a step needs."""
 
 from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
+from typing import Final
 
 import pytest
 
@@ -16,7 +19,7 @@ from pointsman.errors import OperatorError
 from pointsman.operations.worker_role import working
 from pointsman.ports import Row
 from pointsman.runtime.dispatched import Drive
-from pointsman.runtime.local import DRAINED_AGAIN_S, HoldingExecutor
+from pointsman.runtime.local import DRAINED_AGAIN_S, OFFER_AGAIN_S, HoldingExecutor
 from pointsman.runtime.ownership import Claim
 from pointsman.settings import Settings
 from pointsman.store.api import StoreJournal
@@ -24,7 +27,7 @@ from pointsman.store.coordination import ReleasedClaim
 from pointsman.store.memory import MemoryStore
 from pointsman.store.records import EffectRecord, Summary
 from pointsman.testing.clock import VirtualClock, run_virtually
-from pointsman.values import ExecutionId, Json, Seconds
+from pointsman.values import ExecutionId, Json, JsonObject, Seconds
 from tests.patience import PATIENCE_S
 from tests.runtime.ownership_suite import Work, call, flow, until
 from tests.runtime.world import FIRST, Shelf, chain, make_runtime
@@ -163,9 +166,11 @@ def test_a_process_that_stops_offers_waiting_steps_to_other_workers_soon() -> No
 
 
 class InProcessEngine:
-    """An engine that dispatches to the worker of this process which began to work last."""
+    """An engine that dispatches what is due to the worker that began last. A new worker gets everything that waits."""
 
     def __init__(self) -> None:
+        self.begun = Counter[ExecutionId]()
+        """Calls of `drive`."""
         self.dues: dict[ExecutionId, float | None] = {}
         """The last result of `drive` for each execution."""
         self._drive: Drive | None = None
@@ -173,7 +178,7 @@ class InProcessEngine:
         self._calls: set[asyncio.Task[None]] = set()
 
     async def wake(self, execution: ExecutionId, due: float, share: str) -> None:
-        if self._drive is None:
+        if self._drive is None or due > time.time() + 1:
             self._waiting.append(execution)
         else:
             self._call(self._drive, execution)
@@ -191,6 +196,8 @@ class InProcessEngine:
         """Do nothing: the test ends it."""
 
     def _call(self, drive: Drive, execution: ExecutionId) -> None:
+        self.begun[execution] += 1
+
         async def one() -> None:
             self.dues[execution] = due = await drive(execution)
             if due is not None:
@@ -212,13 +219,18 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> InProcessEngine:
     return one
 
 
-def opened(url: str, work: Work) -> Pointsman:
-    return Pointsman(url, tools=work.tools, model="scripted", settings=Settings(runtime="temporal://127.0.0.1:7233"))
+DOOR: Final[JsonObject] = {"DOOR": {"value": "a-long-secret", "tools": ["charge"]}}
+NO_SECRETS: Final[JsonObject] = {}
+
+
+def opened(url: str, work: Work, secrets: JsonObject = NO_SECRETS) -> Pointsman:
+    settings = Settings.model_validate({"runtime": "temporal://127.0.0.1:7233", "secrets": secrets})
+    return Pointsman(url, tools=work.tools, model="scripted", settings=settings)
 
 
 @asynccontextmanager
-async def worker(url: str, work: Work) -> AsyncGenerator[Pointsman, None]:
-    async with opened(url, work) as app, working(app.context, executions=5, patience=Seconds(0.0)):
+async def worker(url: str, work: Work, secrets: JsonObject = NO_SECRETS) -> AsyncGenerator[Pointsman, None]:
+    async with opened(url, work, secrets) as app, working(app.context, executions=5, patience=Seconds(0.0)):
         yield app
 
 
@@ -241,6 +253,33 @@ async def test_another_worker_continues_at_once_when_one_stops_while_it_writes_a
         async with worker(postgres_url, work):
             await until(lambda: _has_ended(execution.id, front))
     assert work.calls == {"charge": 3}
+
+
+@pytest.mark.integration
+async def test_a_step_waits_for_a_worker_that_has_its_secret_and_others_do_not_try_it_again_at_once(
+    postgres_url: str, engine: InProcessEngine
+) -> None:
+    work = Work()
+    pay: JsonObject = {**call("pay"), "config": {"tool": "charge", "parameters": {"text": "secret.DOOR"}}}
+    async with opened(postgres_url, work, DOOR) as front:
+        async with worker(postgres_url, work):
+            execution = await front.start(flow("paid", pay))
+            await until(lambda: _is_put_off(execution.id, engine))
+            due = engine.dues[execution.id]
+            assert due is not None
+            assert due > time.time() + OFFER_AGAIN_S / 2
+        assert engine.begun == {execution.id: 1}
+        summary = await front.store.executions.find(execution.id)
+        assert summary is not None
+        assert summary.needs == ("secret:DOOR",)
+        assert not work.calls
+        async with worker(postgres_url, work, DOOR):
+            await until(lambda: _has_ended(execution.id, front))
+    assert work.calls == {"charge": 1}
+
+
+async def _is_put_off(execution: ExecutionId, engine: InProcessEngine) -> bool:
+    return execution in engine.dues
 
 
 async def _goes_on(journal: HeldJournal) -> None:
