@@ -21,6 +21,7 @@ from pointsman.values import Json, JsonObject
 
 ENV: Final = "env:"
 NAMES_MAX: Final = 10_000
+CONTAINERS: Final = (dict, list)
 _SIGNS: Final = str.maketrans("", "", "-_ ")
 
 
@@ -58,12 +59,18 @@ class Redactor:
 
     def _by_name(self, value: Json) -> Json:
         if isinstance(value, dict):
+            known = self._asked
+            # Every answer, event and log line passes here: known names, plain and empty values cost no call.
             return {
-                name: MASK if member is not None and self._is_named_so(name) else self._by_name(member)
+                name: MASK
+                if member is not None and (known[name] if name in known else self._is_named_so(name))
+                else self._by_name(member)
+                if member and isinstance(member, CONTAINERS)
+                else member
                 for name, member in value.items()
             }
         if isinstance(value, list):
-            return [self._by_name(element) for element in value]
+            return [self._by_name(element) if isinstance(element, CONTAINERS) else element for element in value]
         return value
 
     @property
