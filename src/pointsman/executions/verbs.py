@@ -19,6 +19,7 @@ from pointsman.auth.policy import (
     must_control,
     must_run,
     must_see,
+    must_see_if_stored,
     must_see_workflow,
     sees,
     sees_gate,
@@ -159,13 +160,13 @@ class ExecutionVerbs(Verbs):
     @verb("viewer", "read executions", audit=False)
     async def read(self, execution: str) -> ExecutionView:
         """Return the view of an execution, at its redaction level and without secrets. It is not resumed."""
-        await must_see(self.app, self.caller, execution)
+        await must_see_if_stored(self.app, self.caller, execution)
         return self.shown((await rows_and_view(self.app.runtime, self.app.settings, execution))[1])
 
     @verb("admin", "read executions without redaction", audit=False)
     async def inspect(self, execution: str) -> ExecutionView:
         """Return the view of an execution with everything in it, for people at the machine. It is not resumed."""
-        await must_see(self.app, self.caller, execution)
+        await must_see_if_stored(self.app, self.caller, execution)
         return (await rows_and_view(self.app.runtime, self.app.settings, execution))[1]
 
     @verb("viewer", "read executions", audit=False)
