@@ -6,7 +6,6 @@ any store ── a consistent snapshot ──▶ a file, verified ── verifie
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import hashlib
 import os
 import sqlite3
@@ -23,7 +22,9 @@ import msgspec
 from pointsman.auth.audit import KIND as AUDIT
 from pointsman.context import AppContext
 from pointsman.errors import CallerError, OperatorError
+from pointsman.file_locks import NO_SYMLINK, OPEN_FLAGS, lock_file, sync_directory
 from pointsman.operations.health import damage
+from pointsman.platforms import need_posix
 from pointsman.settings import Settings
 from pointsman.store.errors import StoreNewer, masked_address
 from pointsman.store.sqlite.connection import connect, explained
@@ -251,26 +252,23 @@ def write_backup(path: Path, parts: Iterable[TransferPart], files: Files, *, mad
 @contextmanager
 def beside(path: Path) -> Generator[Path]:
     """Yield a temporary file that is renamed to `path` when the block ends; locked against other processes."""
+    need_posix("A backup", instead="Copy the files of the store while no process uses it.")
     unfinished = path.with_name(f".{path.name}{UNFINISHED}")
     _check_free(path)
     try:
-        file = os.open(unfinished, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        file = os.open(unfinished, os.O_RDWR | os.O_CREAT | OPEN_FLAGS | NO_SYMLINK, 0o600)
     except OSError as why:
         raise BackupFailed(f"{str(path)!r} cannot be written: {why.strerror}", hint="Choose another file.") from None
     try:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise BackupExists(
-                f"another backup is writing {str(path)!r}", hint="Wait for it, or choose another file."
-            ) from None
+        if not lock_file(file):
+            raise BackupExists(f"another backup is writing {str(path)!r}", hint="Wait for it, or choose another file.")
         os.ftruncate(file, 0)
         try:
             yield unfinished
             os.fsync(file)
             _check_free(path)
             os.rename(unfinished, path)
-            _sync(path.parent)
+            sync_directory(path.parent)
         except BaseException:
             with suppress(FileNotFoundError):
                 os.unlink(unfinished)
@@ -282,14 +280,6 @@ def beside(path: Path) -> Generator[Path]:
 def _check_free(path: Path) -> None:
     if os.path.lexists(path):
         raise BackupExists(f"{str(path)!r} already exists", hint="Choose another file, or move that one away.")
-
-
-def _sync(directory: Path) -> None:
-    folder = os.open(directory, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
 
 
 @contextmanager

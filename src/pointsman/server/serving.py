@@ -28,6 +28,7 @@ from pointsman.errors import OperatorError
 from pointsman.operations.logs import LogThrottle
 from pointsman.operations.readiness import LeaderRole, Lifecycle
 from pointsman.operations.worker_role import ReportFailure, drain, first_of, keep_leading
+from pointsman.platforms import need_posix
 from pointsman.server.application import make_application, make_server_context
 from pointsman.server.connections import IDLE_S, Connection, ConnectionTable, bound, connections_for
 from pointsman.server.middleware import logged
@@ -83,7 +84,7 @@ async def watched() -> AsyncGenerator[None]:
                 await task
 
 
-STOPS: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+STOPS: Final = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGINT", "SIGHUP") if hasattr(signal, name))
 REQUESTS_S: Final = 2
 """Seconds that running requests have to finish after a stop signal."""
 BACKLOG: Final = 2048
@@ -147,8 +148,10 @@ async def serve(app: Pointsman, *, settings: ServerSettings, standby: bool = Fal
     """Serve an open installation and lead its store until a signal stops the server.
 
     With `standby` it serves while another process leads, and becomes the leader when that process is gone.
-    Raises `Unguarded`, `AddressTaken`, and, without `standby`, `LeaderExists` if another process leads the store.
+    Raises `PlatformUnsupported`, `Unguarded`, `AddressTaken`, and, without `standby`, `LeaderExists` if another
+    process leads the store.
     """
+    need_posix("The server")
     host, lifecycle, hurry = settings.host, Lifecycle(), asyncio.Event()
     context = make_server_context(
         app, is_local=is_loopback(host) and not settings.names and not settings.proxies, lifecycle=lifecycle

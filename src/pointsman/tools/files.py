@@ -32,6 +32,8 @@ from typing import Final, Literal, NamedTuple
 from pydantic import BaseModel, ConfigDict, Field
 
 from pointsman.engine.failures import Failure
+from pointsman.file_locks import NO_SYMLINK, OPEN_FLAGS
+from pointsman.platforms import need_posix
 from pointsman.ports import ToolSpec
 from pointsman.redaction import head
 from pointsman.tools.tool import ToolContext, ToolFailed, ToolLimits
@@ -53,12 +55,15 @@ class FileSettings(BaseModel):
 
 PIECES_MAX: Final = 16
 PIECE_BYTES_MAX: Final = 200
+INSTEAD: Final = "Remove `files` from the settings, or run Pointsman on Linux or macOS, in WSL, or in a container."
 UNFINISHED: Final = ".unfinished-"
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,150}")
 _ODD: Final = re.compile(r"[\x00-\x1f\x7f\\\ud800-\udfff]")
-_DIRECTORY: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+# Windows has none of these flags, and no files of executions.
+_SAFE: Final = OPEN_FLAGS | NO_SYMLINK
+_DIRECTORY: Final = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | _SAFE
+_READ: Final = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | _SAFE
+_NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _SAFE
 
 
 class FileEntry(NamedTuple):
@@ -72,6 +77,8 @@ class ArtifactFolder:
     """The directory of one execution, created with its first file."""
 
     def __init__(self, settings: FileSettings, execution: str) -> None:
+        """Raises `PlatformUnsupported`."""
+        need_posix("A directory for files of executions (`files`)", instead=INSTEAD)
         self._settings = settings
         # An id that is not a plain name is hashed, so that it is never used as a path.
         name = execution if _NAME.fullmatch(execution) else f"x-{sha256(execution.encode()).hexdigest()}"

@@ -13,7 +13,6 @@ from __future__ import annotations
 import gc
 import os
 import pickle
-import resource
 import signal
 import struct
 import sys
@@ -51,14 +50,14 @@ def main() -> None:
     memory_bytes, modules = int(sys.argv[1]), sys.argv[2:]
     jobs, replies = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # Output that a library prints must not be read as a reply.
-    os.nice(NICE)
+    if sys.platform != "win32":
+        os.nice(NICE)
     for name in modules:
         import_module(name)
     gc.collect()
     gc.freeze()
     gc.disable()  # Collecting between jobs is enough.
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_DATA, (memory_bytes, memory_bytes))
+    _limit_memory(memory_bytes)
     _send(replies, b"", goes_on=True)
     while _perform(jobs, replies, memory_bytes):
         gc.collect()
@@ -71,16 +70,48 @@ def _perform(jobs: BufferedReader, replies: BufferedWriter, memory_bytes: int) -
         return False
     seconds, length = JOB.unpack(head)
     job = jobs.read(length)
-    signal.setitimer(signal.ITIMER_PROF, seconds)
+    _limit_time(seconds)
     try:
         reply, fits = _reply(job), True
     except MemoryError:
         reply, fits = pickle.dumps(JobResult("memory"), PICKLE_PROTOCOL), False
-    signal.setitimer(signal.ITIMER_PROF, 0)
+    _limit_time(0)
     # Memory that a large document leaves allocated would count against the next job.
     goes_on = fits and _peak_bytes() < memory_bytes // 2
     _send(replies, reply, goes_on=goes_on)
     return goes_on
+
+
+if sys.platform == "win32":
+    # Windows has no such limits: the server ends a worker that takes too long by the clock.
+
+    def _limit_memory(_: int) -> None: ...
+
+    def _limit_time(_: float) -> None: ...
+
+    def _peak_bytes() -> int:
+        return 0
+else:
+    import resource
+
+    def _limit_memory(memory_bytes: int) -> None:
+        """Limit the memory of this process."""
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        resource.setrlimit(resource.RLIMIT_DATA, (memory_bytes, memory_bytes))
+
+    def _limit_time(seconds: float) -> None:
+        """End this process after so many seconds of its processor time; 0 removes the limit."""
+        signal.setitimer(signal.ITIMER_PROF, seconds)
+
+    def _peak_bytes() -> int:
+        """Return the peak memory of this process. On Linux `getrusage` also counts that of the process that started
+        it."""
+        with suppress(OSError), open("/proc/self/status", "rb") as status:
+            for line in status:
+                if line.startswith(b"VmHWM:"):
+                    return int(line.split()[1]) * 1024
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return peak if sys.platform == "darwin" else peak * 1024
 
 
 def _reply(job: bytes) -> bytes:
@@ -103,16 +134,6 @@ def _reply(job: bytes) -> bytes:
 def _send(replies: BufferedWriter, reply: bytes, *, goes_on: bool) -> None:
     replies.write(REPLY.pack(goes_on, len(reply)) + reply)
     replies.flush()
-
-
-def _peak_bytes() -> int:
-    """Return the peak memory of this process. On Linux `getrusage` also counts that of the process that started it."""
-    with suppress(OSError), open("/proc/self/status", "rb") as status:
-        for line in status:
-            if line.startswith(b"VmHWM:"):
-                return int(line.split()[1]) * 1024
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024
 
 
 def picklable_error(why: PointsmanError) -> tuple[type[PointsmanError], tuple[object, ...], dict[str, object]]:

@@ -8,7 +8,6 @@ raises the epoch and replaces the lock file by its own. If two processes believe
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import itertools
 import os
 import signal
@@ -18,6 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from pointsman.file_locks import OPEN_FLAGS, lock_file, write_at_start
 from pointsman.store.coordination import BEAT_S, Leadership, Lease, leader_exists
 from pointsman.store.errors import LeaderSuperseded, StoreFailed, StoreLocked, StoreReadOnly
 from pointsman.store.sqlite.connection import ReaderPool
@@ -100,8 +100,8 @@ class SqliteLeader:
     def _replaced(self) -> int:
         """Replace the lock file that a stopped process holds by a new, locked one."""
         fresh = self._path.with_name(f"{self._path.name}-{os.getpid()}")
-        file = os.open(fresh, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        file = os.open(fresh, os.O_RDWR | os.O_CREAT | OPEN_FLAGS, 0o644)
+        lock_file(file)  # No other process knows this name.
         os.replace(fresh, self._path)
         return file
 
@@ -119,7 +119,7 @@ class SqliteLeader:
         """Write the heartbeat, and detect that another process took over while this one was stopped."""
         for count in itertools.count():
             with suppress(OSError):  # With a full disk, the epoch decides.
-                os.pwrite(file, f"{os.getpid()} {began_at(os.getpid())} {count}".ljust(BEAT_BYTES).encode(), 0)
+                write_at_start(file, f"{os.getpid()} {began_at(os.getpid())} {count}".ljust(BEAT_BYTES).encode())
             with suppress(StoreFailed):  # The next round checks again.
                 if not self._is_in_place(file) and await self._epoch() != epoch:
                     superseded.set()
@@ -159,14 +159,12 @@ class SqliteLeader:
     def _locked(self) -> int | None:
         """Return the open lock file if its lock was free."""
         try:
-            file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            file = os.open(self._path, os.O_RDWR | os.O_CREAT | OPEN_FLAGS, 0o644)
         except OSError as why:
             raise StoreReadOnly(
                 f"{self._path.name} cannot be opened: {why.strerror}", hint="Make its directory writable."
             ) from why
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if not lock_file(file):
             os.close(file)
             return None
         return file

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Final, TextIO, cast
 
 from pointsman.deadlines import wait_uninterrupted
 from pointsman.json_meter import excess_of
+from pointsman.platforms import need_posix
 from pointsman.values import Json
 
 if TYPE_CHECKING:
@@ -137,6 +138,8 @@ class ServerProcess:
 
     async def _start(self) -> Process:
         from mcp.client.stdio import get_default_environment
+
+        need_posix("An MCP server that is started as a process", instead="Name its `url` in the settings.")
 
         loop = asyncio.get_running_loop()
         transport, protocol = await loop.subprocess_exec(
