@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
 from functools import wraps
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec, Self, TypeVar, Unpack, overload
 
+from pointsman.arguments import checks_arguments
 from pointsman.auth.audit import AUDIT, Audit
 from pointsman.auth.callers import LOCAL, Caller
 from pointsman.auth.credentials import TokenServer
 from pointsman.auth.vault import Vault
 from pointsman.auth.verbs import Acting
 from pointsman.context import AppContext
+from pointsman.errors import CallerError
 from pointsman.executions.children import listed_executions, state_and_events, view_of
 from pointsman.executions.dry_run import dry_run
 from pointsman.executions.execution import Execution
@@ -65,6 +67,13 @@ def _forward(
     return method
 
 
+class AppNotOpen(CallerError):
+    """A method of an app was called before the app was entered."""
+
+    code: ClassVar[str] = "app-not-open"
+
+
+@checks_arguments
 class Pointsman:
     """An app over one store: an async context manager that opens the store, and closes it. Executions stay in it."""
 
@@ -117,7 +126,8 @@ class Pointsman:
     @property
     def context(self) -> AppContext:
         """The context that the domains receive."""
-        assert self._context is not None, "use `async with Pointsman(…)`"
+        if self._context is None:
+            raise AppNotOpen("the app is not open", hint="Use it inside `async with Pointsman(…) as app:`.")
         return self._context
 
     @property
@@ -226,7 +236,7 @@ class Pointsman:
 
     def watch(self, see: See) -> Callable[[], None]:
         """Call `see` with every event (as JSON) once it is durable, and with live output of steps. Return a function
-        that stops it. `see` is called on the event loop: it must neither block nor raise."""
+        that stops it. `see` is called on the event loop: it must not block. Its errors are logged."""
         return self.feed.watch(watcher_for(see))
 
     state_and_events = _forward(state_and_events)

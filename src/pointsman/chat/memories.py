@@ -16,6 +16,7 @@ from msgspec import Struct
 from typing_extensions import TypedDict
 
 from pointsman import ports
+from pointsman.arguments import checks_arguments
 from pointsman.auth.callers import Caller
 from pointsman.context import AppContext, MeaningIndex
 from pointsman.errors import CallerError, OperatorError
@@ -130,6 +131,7 @@ class ValuePage(TypedDict):
     """Warnings about how the values were found."""
 
 
+@checks_arguments
 class Memories:
     """Memories of one app."""
 
@@ -164,6 +166,7 @@ class Memories:
         return self._app.clock.now()
 
 
+@checks_arguments
 class OneMemory:
     """Memory of one owner; with a namespace, only the values under it."""
 

@@ -21,6 +21,7 @@ from uuid import uuid4
 import httpx2
 import msgspec
 
+from pointsman.arguments import checks_arguments
 from pointsman.client.calls import ServerCalls, segment
 from pointsman.client.executions import RemoteExecution
 from pointsman.values import Json, JsonObject
@@ -32,6 +33,7 @@ TIMEOUT_S: Final = 30.0
 PAGE: Final = 100
 
 
+@checks_arguments
 class Client:
     """A connection to a server. As an async context manager it closes its connections on exit, and stops no
     execution.

@@ -18,6 +18,7 @@ from uuid import uuid4
 import httpx2
 import msgspec
 
+from pointsman.arguments import checks_arguments
 from pointsman.client.calls import AWAY, CONNECT_S, Query, ServerCalls, refusal_in, refused, segment, unreachable
 from pointsman.client.events import PublicEvent, event_of
 from pointsman.errors import PointsmanError
@@ -35,6 +36,7 @@ PATIENCE_S: Final = 60.0
 FAILED: Final = "execution-failed"
 
 
+@checks_arguments
 class RemoteExecution:
     """One execution. Only its id is kept here: every call asks the server."""
 

@@ -66,12 +66,11 @@ from pointsman.workflows.authors import Party
 from pointsman.workflows.definitions import source_of_saved
 from pointsman.workflows.document_work import beside
 from pointsman.workflows.library import LIBRARY
-from pointsman.workflows.sources import draft_of
+from pointsman.workflows.sources import Workflow, draft_of
 from pointsman.workflows.tools import PREFIX as WORKFLOW
 
 if TYPE_CHECKING:
     from pointsman.executions.opening import GivenAnswer
-    from pointsman.workflows.sources import Workflow
 
 
 OpenAside: TypeAlias = Callable[[AppContext, Clock, ToolRegistry], AbstractAsyncContextManager[AppContext]]

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Final, Generic, Literal, TypeAlias, cast, over
 import msgspec
 from typing_extensions import TypeVar
 
+from pointsman.arguments import CallInvalid, checks_arguments
 from pointsman.client.events import PublicEvent, event_of
 from pointsman.engine.actions import WorkAction, WorkflowAction
 from pointsman.engine.decide.lifecycle import WrongStatus
@@ -59,6 +60,7 @@ Shown = TypeVar("Shown")
 Answer = TypeVar("Answer")
 
 
+@checks_arguments
 class Gate(Generic[Shown, Answer]):
     """The gate of a node, with the Python types of what it shows and of the data of an answer.
 
@@ -155,6 +157,16 @@ Out = TypeVar("Out", default=Json)
 NewOut = TypeVar("NewOut")
 
 
+def _event_position(after: str) -> tuple[int, int]:
+    """Return the row and the number of an event. Raises `CallInvalid`."""
+    try:
+        row, number = map(int, after.split("."))
+    except ValueError:
+        raise CallInvalid(f"{after[:60]!r} is not the id of an event", hint="Use the `id` of an event.") from None
+    return row, number
+
+
+@checks_arguments
 class Execution(Generic[Out]):
     """Handle of one execution, whose output is `Out`. It is cheap to hold, and everything it returns comes from the
     journal."""
@@ -341,7 +353,7 @@ class Execution(Generic[Out]):
 
         Raises `OwnershipLost` if another process drives it.
         """
-        seq, n = map(int, after.split(".")) if after else (0, -1)
+        seq, n = _event_position(after) if after else (0, -1)
         async with aclosing(self._updates(max(0, seq - 1), live=live, follow=follow)) as updates:
             async for update in updates:
                 if isinstance(update, Delta):

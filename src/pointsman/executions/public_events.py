@@ -15,6 +15,7 @@ One word of a dialect may stand for several native ones; events for which a dial
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping
 from typing import Final, Literal, TypeAlias, cast, get_args
 
@@ -41,6 +42,8 @@ from pointsman.ports import Row
 from pointsman.runtime.dependencies import Committed, Delta, Watcher
 from pointsman.settings.sections import Level as Observability
 from pointsman.values import ExecutionId, Instant, Json, JsonObject, json_of
+
+LOG: Final = logging.getLogger("pointsman.executions")
 
 Redact: TypeAlias = Callable[[JsonObject], JsonObject]
 """Removes what must never be sent."""
@@ -208,24 +211,31 @@ def watcher_for(see: See) -> Watcher:
     node, delta}`."""
 
     def watch(update: Committed | Delta) -> None:
-        if isinstance(update, Delta):
-            step = update.step
-            see(
-                {
-                    "kind": "delta",
-                    "execution": update.execution,
-                    "step": str(step),
-                    "node": step.node,
-                    "delta": update.delta,
-                }
-            )
-            return
-        for number, event in enumerate(update.row.events):
-            view = event_view(update.row, number, event)
-            view["execution"], view["parent"] = update.execution, update.state.setup.parent
-            see(view)
+        try:
+            for view in _views(update):
+                see(view)
+        except Exception:
+            LOG.exception("the function that watches executions raised: %r", see)
 
     return watch
+
+
+def _views(update: Committed | Delta) -> Iterator[JsonObject]:
+    """Yield an update as watchers receive it."""
+    if isinstance(update, Delta):
+        step = update.step
+        yield {
+            "kind": "delta",
+            "execution": update.execution,
+            "step": str(step),
+            "node": step.node,
+            "delta": update.delta,
+        }
+        return
+    for number, event in enumerate(update.row.events):
+        view = event_view(update.row, number, event)
+        view["execution"], view["parent"] = update.execution, update.state.setup.parent
+        yield view
 
 
 def watch_progress(app: AppContext, see: Callable[[str], None]) -> Callable[[], None]:

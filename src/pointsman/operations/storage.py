@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pointsman.arguments import checks_arguments
 from pointsman.auth.people import LOGINS
 from pointsman.context import AppContext
 from pointsman.engine.state import ENDED
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from pointsman.operations.backup import Backup
 
 
+@checks_arguments
 class Storage:
     """Operations on the data in an app's store."""
 

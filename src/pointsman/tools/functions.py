@@ -39,6 +39,7 @@ from typing import (
 
 from msgspec.structs import replace
 
+from pointsman.arguments import checks_call, described
 from pointsman.engine.failures import Failure
 from pointsman.json_conversion import NotJson, as_json
 from pointsman.ports import ToolSpec
@@ -229,6 +230,11 @@ class FunctionTool(Generic[P, R]):
         idempotent: bool = False,
         requires_approval: bool = False,
     ) -> None:
+        if not callable(function):  # Callers without a type checker may pass anything.
+            raise ToolInvalid(
+                f"{described(function)} is not a function",
+                hint="Write `@tool` above a function, or pass a function without calling it.",
+            )
         self._signature = CallableSignature(function)
         self.name = name if name is not None else self._signature.name
         if self.name in RESERVED:
@@ -470,6 +476,7 @@ def tool(
 ) -> Callable[[Callable[P, R]], FunctionTool[P, R]]: ...
 
 
+@checks_call
 def tool(
     function: Callable[P, R] | None = None,
     /,

@@ -19,6 +19,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from pointsman.arguments import checks_arguments
 from pointsman.auth.callers import LOCAL, Caller, combined_caller
 from pointsman.auth.policy import sees
 from pointsman.context import AppContext
@@ -63,6 +64,7 @@ class Published(NamedTuple):
     undelivered: tuple[UndeliveredEvent, ...] = ()
 
 
+@checks_arguments
 class Events:
     """Publisher of events."""
 

@@ -22,6 +22,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from pointsman.arguments import checks_arguments
 from pointsman.auth.callers import LOCAL, Caller, combined_caller
 from pointsman.auth.sharing import Sharing, must_be_of
 from pointsman.context import AppContext
@@ -173,6 +174,7 @@ class StoredSchedule(NamedTuple):
     version: int
 
 
+@checks_arguments
 class Schedules:
     """Schedules of one app."""
 

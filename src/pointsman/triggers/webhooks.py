@@ -23,6 +23,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from pointsman.arguments import checks_arguments
 from pointsman.auth.callers import Caller, combined_caller
 from pointsman.auth.redaction import redactor_for
 from pointsman.auth.vault import refusal_of
@@ -203,6 +204,7 @@ class Received(NamedTuple):
     published: Published | None = None
 
 
+@checks_arguments
 class Webhooks:
     """Receiver of webhook calls."""
 

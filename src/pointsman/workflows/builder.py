@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias, cast
 
+from pointsman.arguments import checks_arguments, described
 from pointsman.definition.model.base import Model, written
 from pointsman.definition.model.nodes import CONFIG_OF, AnyCondition, Node
 from pointsman.definition.model.work import UnboundConfig
@@ -92,6 +93,7 @@ class CodePlaces:
         return replace(problem, file=place.file, line=place.line, column=None)
 
 
+@checks_arguments
 class NodeBuilder:
     """A node of a workflow that is being built. Its methods add edges from it."""
 
@@ -139,6 +141,7 @@ class NodeBuilder:
         return self
 
 
+@checks_arguments
 class WorkflowBuilder:
     """A workflow that is being built. Each method named like a type of nodes adds a node of that type.
 
@@ -306,9 +309,7 @@ class WorkflowBuilder:
         if of_type:
             node["config"] = self._as_data(of_type, CONFIG_OF.get(type, UnboundConfig), f"node {id!r}: ", place)
         self._check({"nodes": [node]}, place)
-        after = options.get("after") or ()
-        sources = cast("Sequence[NodeLike]", [after] if isinstance(after, str | NodeBuilder) else after)
-        edges = [self._value(one, "after", place) for one in sources]
+        edges = [self._value(one, "after", place) for one in _sources(options.get("after"), f"node {id!r}", place)]
         self._nodes.append(node)
         self._node_places[id] = place
         for source in edges:
@@ -325,28 +326,35 @@ class WorkflowBuilder:
         }
 
     def _value(self, value: object, path: str, place: CodePlace) -> Json:
-        """Return a value of an option as JSON: nodes as ids, tools as names, types as schemas."""
+        """Return a value of an option as JSON, see `_written`. Raises `WorkflowInvalid`."""
         try:
-            match value:
-                case NodeBuilder():
-                    self._must_be_own(value, place)
-                    return value.id
-                case Model():
-                    return self._value(written(value), path, place)
-                case Mapping():
-                    parts = cast("Mapping[str, object]", value).items()
-                    return {name: self._value(one, f"{path}.{name}", place) for name, one in parts}
-                case list() | tuple():
-                    parts = enumerate(cast("Sequence[object]", value))
-                    return [self._value(one, f"{path}[{at}]", place) for at, one in parts]
-                case type():
-                    return JsonType(value, what=path).schema
-                case _ if callable(value):
-                    return self._tool_name(value, path, place)
-                case _:
-                    return as_json(value, what=path, path=path)
+            return self._written(value, path, place)
         except (NotJson, TypeUnsupported) as why:
             raise _refused(place, why.code, str(why), why.hint) from None
+        except RecursionError:
+            message = f"{path} contains itself, or is nested too deep"
+            raise _refused(place, NotJson.code, message, "Pass lists and objects without cycles.") from None
+
+    def _written(self, value: object, path: str, place: CodePlace) -> Json:
+        """Return a value of an option as JSON: nodes as ids, tools as names, types as schemas."""
+        match value:
+            case NodeBuilder():
+                self._must_be_own(value, place)
+                return value.id
+            case Model():
+                return self._written(written(value), path, place)
+            case Mapping():
+                parts = cast("Mapping[str, object]", value).items()
+                return {name: self._written(one, f"{path}.{name}", place) for name, one in parts}
+            case list() | tuple():
+                parts = enumerate(cast("Sequence[object]", value))
+                return [self._written(one, f"{path}[{at}]", place) for at, one in parts]
+            case type():
+                return JsonType(value, what=path).schema
+            case _ if callable(value):
+                return self._tool_name(value, path, place)
+            case _:
+                return as_json(value, what=path, path=path)
 
     def _tool_name(self, value: object, path: str, place: CodePlace) -> str:
         """Return the name of a function as a tool. Only options that name tools take functions."""
@@ -371,6 +379,20 @@ class WorkflowBuilder:
 
 def _refused(place: CodePlace, code: str, message: str, hint: str) -> PointsmanError:
     return invalid(CodePlaces({"": place}).located((error(code, "", message, hint=hint),)))
+
+
+def _sources(after: object, node: str, place: CodePlace) -> Sequence[object]:
+    """Return the nodes of the option `after`. Raises `WorkflowInvalid`."""
+    match after:
+        case None:
+            return ()
+        case str() | NodeBuilder():
+            return (after,)
+        case list() | tuple():
+            return cast("Sequence[object]", after)
+        case _:
+            message = f"{node}: after is {described(after)}"
+            raise _refused(place, "bad-value", message, "Pass a node, the id of a node, or a list of these.")
 
 
 def _calling_place() -> CodePlace:

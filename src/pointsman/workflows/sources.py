@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeAlias, Unpa
 import msgspec
 from typing_extensions import TypeVar
 
+from pointsman.arguments import checks_arguments
 from pointsman.caches import BoundedCache
 from pointsman.definition.model.work import WorkflowCallConfig
 from pointsman.definition.model.workflow import WorkflowDefinition
@@ -65,11 +66,16 @@ NewIn = TypeVar("NewIn")
 NewOut = TypeVar("NewOut")
 
 
+@checks_arguments
 class Workflow(Generic[In, Out]):
     """A workflow document in any dialect; immutable. `In` and `Out` are the Python types of input and output.
 
     It is read when its content is first needed. Pickling it sends its text, without Python types.
     """
+
+    __argument_hint__: ClassVar[str] = (
+        "`Workflow.load(path)` reads a file, `Workflow.parse(text)` a text, `Workflow.of(…)` a dict or a builder."
+    )
 
     def __init__(self, text: bytes | str, *, name: str = "", dialect: str | None = None) -> None:
         self._text = text

@@ -1,0 +1,312 @@
+"""Check of the arguments of public methods against their annotations.
+
+    @checks_arguments
+    class Storage:
+        async def delete(self, *executions: str) -> list[ExecutionId]: ...
+
+    await app.storage.delete(7)      CallInvalid, raised at the call: nothing has been done
+
+The check is shallow where it would be slow: it looks into lists, tuples, sets and mappings, not into iterators. Values
+of parameters annotated `Json` are written as JSON, so that dataclasses and pydantic models can be passed. The
+annotations are evaluated at the first call; a name that exists only for type checkers accepts any value.
+"""
+
+from __future__ import annotations
+
+import builtins
+import inspect
+import typing
+from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from difflib import get_close_matches
+from functools import cached_property, wraps
+from types import CoroutineType, FunctionType, UnionType
+from typing import Any, ClassVar, Final, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+
+from pointsman.errors import CallerError
+from pointsman.json_conversion import as_json
+
+C = TypeVar("C")
+
+CALLABLE: Final[object] = get_origin(Callable[..., object])
+HINT: Final = "__argument_hint__"
+"""Attribute of a class: how a caller gets an object of it."""
+
+
+class CallInvalid(CallerError):
+    """An argument of a call has the wrong type, is missing, or does not exist. The call has done nothing."""
+
+    code: ClassVar[str] = "call-invalid"
+
+
+class JsonValue:
+    """Stands for `Json` in evaluated annotations."""
+
+
+class _Unknown:
+    """Stands for names that exist only for type checkers."""
+
+    def __class_getitem__(cls, _: object) -> type[_Unknown]:
+        return cls
+
+
+class _Names(Mapping[str, object]):
+    """The names of a module, for annotations."""
+
+    STANDS_FOR: Final[Mapping[str, object]] = {
+        "Json": JsonValue,
+        "JsonObject": dict[str, JsonValue],
+        # What reads these refuses other values itself, and names what it accepts.
+        "WorkflowLike": _Unknown,
+        "Untyped": _Unknown,
+        "Tool": _Unknown,
+    }
+
+    def __init__(self, module: Mapping[str, object]) -> None:
+        self._module = module
+
+    def __getitem__(self, name: str) -> object:
+        for names in (self.STANDS_FOR, self._module, vars(builtins)):
+            if name in names:
+                return names[name]
+        return _Unknown
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._module)
+
+    def __len__(self) -> int:
+        return len(self._module)
+
+
+def checks_arguments(cls: type[C]) -> type[C]:
+    """Check the arguments of all public methods of a class, and of its constructor."""
+    for name, member in [*vars(cls).items()]:
+        if name.startswith("_") and name != "__init__":
+            continue
+        if isinstance(member, FunctionType) and _has_parameters(member):
+            setattr(cls, name, _checked(member, cls.__name__))
+        elif isinstance(member, classmethod):
+            function = cast("classmethod[object, ..., object]", member).__func__
+            setattr(cls, name, classmethod(_checked(cast("FunctionType", function), cls.__name__)))
+        elif isinstance(member, staticmethod):
+            function = cast("staticmethod[..., object]", member).__func__
+            setattr(cls, name, staticmethod(_checked(cast("FunctionType", function), cls.__name__, has_owner=False)))
+    return cls
+
+
+F = TypeVar("F", bound=Callable[..., object])
+
+
+def checks_call(function: F) -> F:
+    """Check the arguments of a function."""
+    return cast("F", _checked(cast("FunctionType", function), "", has_owner=False))
+
+
+def _has_parameters(function: FunctionType) -> bool:
+    code = function.__code__
+    flags = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
+    return code.co_argcount + code.co_kwonlyargcount > 1 or bool(code.co_flags & flags)
+
+
+def _checked(function: FunctionType, owner: str, *, has_owner: bool = True) -> Callable[..., object]:
+    """`has_owner`: the first parameter is the object or the class."""
+    check = _Check(function, owner, has_owner=has_owner)
+
+    @wraps(function)
+    def call(*args: object, **options: object) -> object:
+        given, named = check.checked(args, options)
+        return function(*given, **named)
+
+    return call
+
+
+class _Check:
+    """The check of the calls of one function."""
+
+    def __init__(self, function: FunctionType, owner: str, *, has_owner: bool) -> None:
+        self._function = function
+        self._owner = owner
+        self._first = 1 if has_owner else 0
+
+    @cached_property
+    def _name(self) -> str:
+        name = self._function.__name__
+        return self._owner if name == "__init__" else f"{self._owner}.{name}".removeprefix(".")
+
+    @cached_property
+    def _signature(self) -> inspect.Signature:
+        """The signature, with evaluated annotations, without the object."""
+        function = inspect.unwrap(self._function)
+        hints = get_type_hints(function, localns=_Names(function.__globals__))
+        signature = inspect.signature(function)
+        parameters = [*signature.parameters.values()][self._first :]
+        return signature.replace(
+            parameters=[one.replace(annotation=hints.get(one.name, object)) for one in parameters],
+            return_annotation=signature.empty,
+        )
+
+    @cached_property
+    def _texts(self) -> dict[str, str]:
+        """Parameter -> its annotation, as it is written."""
+        parameters = inspect.signature(inspect.unwrap(self._function)).parameters.values()
+        texts = {one.name: str(one.annotation) for one in parameters}
+        return texts | {name: str(getattr(hint, "__forward_arg__", hint)) for name, hint in self._raw_options.items()}
+
+    @cached_property
+    def _options_type(self) -> type[object] | None:
+        """The `TypedDict` of the keyword arguments."""
+        for parameter in self._signature.parameters.values():
+            if parameter.kind is parameter.VAR_KEYWORD and get_origin(parameter.annotation) is typing.Unpack:
+                (options,) = get_args(parameter.annotation)
+                return options if options is not _Unknown else None
+        return None
+
+    @cached_property
+    def _raw_options(self) -> dict[str, object]:
+        options = self._options_type
+        if options is None:
+            return {}
+        return {name: hint for base in reversed(options.__mro__) for name, hint in _annotations(base).items()}
+
+    @cached_property
+    def _options(self) -> dict[str, object] | None:
+        """Keyword arguments of the `TypedDict` -> types; None: there is none."""
+        options = self._options_type
+        if options is None:
+            return None
+        module = vars(inspect.getmodule(options) or typing)
+        return get_type_hints(options, localns=_Names(module))
+
+    def checked(
+        self, args: tuple[object, ...], options: dict[str, object]
+    ) -> tuple[tuple[object, ...], dict[str, object]]:
+        """Return the arguments, those of JSON written as JSON. Raises `CallInvalid`, `NotJson`."""
+        try:
+            bound = self._signature.bind(*args[self._first :], **options)
+        except TypeError as why:
+            text = str(self._signature.replace(parameters=self._parameters_as_written))
+            raise CallInvalid(f"{self._name}(): {why}", hint=f"The call is `{self._name}{text}`.") from None
+        for name, value in bound.arguments.items():
+            parameter = self._signature.parameters[name]
+            match parameter.kind:
+                case parameter.VAR_POSITIONAL:
+                    items = cast("tuple[object, ...]", value)
+                    bound.arguments[name] = tuple(self._value(name, one, parameter.annotation) for one in items)
+                case parameter.VAR_KEYWORD:
+                    bound.arguments[name] = self._checked_options(cast("dict[str, object]", value), parameter)
+                case _:
+                    bound.arguments[name] = self._value(name, value, parameter.annotation)
+        return (*args[: self._first], *bound.args), bound.kwargs
+
+    @property
+    def _parameters_as_written(self) -> list[inspect.Parameter]:
+        parameters = self._signature.parameters.values()
+        return [one.replace(annotation=one.empty, default=one.default) for one in parameters]
+
+    def _checked_options(self, given: dict[str, object], parameter: inspect.Parameter) -> dict[str, object]:
+        known = self._options
+        if known is None:
+            hint = object if get_origin(parameter.annotation) is typing.Unpack else parameter.annotation
+            return {name: self._value(name, value, hint) for name, value in given.items()}
+        for name in given:
+            if name not in known:
+                near = get_close_matches(name, known, n=1)
+                meant = f"Did you mean {near[0]!r}? " if near else ""
+                raise CallInvalid(
+                    f"{self._name}() has no argument {name!r}", hint=f"{meant}It takes {', '.join(sorted(known))}."
+                )
+        return {name: self._value(name, value, known[name]) for name, value in given.items()}
+
+    def _value(self, name: str, value: object, hint: object) -> object:
+        """Return the value of a parameter. Raises `CallInvalid`, `NotJson`."""
+        if not fits(value, hint):
+            advice = _advice(value, hint)
+            raise CallInvalid(
+                f"{self._name}(): {name!r} is {described(value)}; expected {self._texts.get(name, hint)}", hint=advice
+            )
+        if _is_json(hint, value):
+            return as_json(value, what=f"{self._name}(): {name!r}", path=name)
+        return value
+
+
+def _annotations(cls: type[object]) -> dict[str, object]:
+    return cast("dict[str, object]", vars(cls).get("__annotations__", {}))
+
+
+def _is_json(hint: object, value: object) -> bool:
+    """Return whether a value is given as JSON: not as another type that the annotation allows."""
+    if hint is JsonValue:
+        return True
+    if get_origin(hint) in (Union, UnionType):
+        kinds = [kind for kind in get_args(hint) if fits(value, kind)]
+        return bool(kinds) and all(_is_json(kind, value) for kind in kinds)
+    return get_origin(hint) in (dict, Mapping) and get_args(hint)[1:] == (JsonValue,)
+
+
+def fits(value: object, hint: object) -> bool:
+    """Return whether a value has the type of an evaluated annotation; true for types that cannot be checked."""
+    hint = getattr(hint, "__supertype__", hint)  # NewType
+    origin, args = get_origin(hint), get_args(hint)
+    if origin in (Union, UnionType):
+        return any(fits(value, one) for one in args)
+    if origin is Literal:
+        return any(type(value) is type(one) and value == one for one in args)
+    if origin is type or hint is type:
+        return isinstance(value, type) or get_origin(value) is not None
+    if hint is None or hint is type(None):
+        return value is None
+    if hint is float:
+        return isinstance(value, int | float)
+    if hint is JsonValue:
+        return not isinstance(value, type | CoroutineType)
+    if origin is CALLABLE:
+        return callable(value)
+    if isinstance(origin, type):
+        return _fits_generic(value, origin, args)
+    if getattr(hint, "_is_protocol", False):
+        return not isinstance(value, type) and all(hasattr(value, name) for name in _members(cast("type", hint)))
+    return not isinstance(hint, type) or hint in (object, Any, _Unknown) or isinstance(value, hint)
+
+
+def _fits_generic(value: object, origin: type[object], args: tuple[object, ...]) -> bool:
+    """Return whether a value is an object of a generic class, and its elements have the right types."""
+    if not isinstance(value, origin) or (isinstance(value, str | bytes) and args in ((str,), (bytes,))):
+        return False  # A text as a list of texts would be a list of its letters.
+    if isinstance(value, Mapping) and len(args) == 2:
+        items = cast("Mapping[object, object]", value).items()
+        return all(fits(key, args[0]) and fits(one, args[1]) for key, one in items)
+    if isinstance(value, list | tuple | AbstractSet) and len(args) == 1:
+        return all(fits(one, args[0]) for one in cast("list[object]", value))
+    return True
+
+
+def _members(protocol: type[object]) -> Iterator[str]:
+    """Yield the public members of a protocol."""
+    for base in protocol.__mro__:
+        if getattr(base, "_is_protocol", False):
+            yield from (name for name in {*vars(base), *_annotations(base)} if not name.startswith("_"))
+
+
+def described(value: object) -> str:
+    """Return what a value is, without its content, which may be secret."""
+    if value is None:
+        return "None"
+    if isinstance(value, type):
+        return f"the class {value.__name__!r}"
+    if isinstance(value, CoroutineType):
+        return f"a coroutine of {value.__qualname__!r}"
+    kind = type(value)
+    if kind.__module__ == "builtins":
+        return f"{'an' if kind.__name__[0] in 'aeio' else 'a'} {kind.__name__}"
+    return f"an object of {kind.__name__!r}"
+
+
+def _advice(value: object, hint: object) -> str:
+    if isinstance(value, CoroutineType):
+        value.close()  # Otherwise Python would warn that it was never awaited, at another line.
+        return "Write `await` before the call that makes the coroutine."
+    if isinstance(value, type):
+        return f"Pass an object: `{value.__name__}(…)`."
+    kinds = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+    advice = [str(getattr(get_origin(kind) or kind, HINT, "")) for kind in kinds]
+    return " ".join(filter(None, advice)) or "Pass a value of that type."
