@@ -128,3 +128,31 @@ async def test_a_partial_run_of_a_hidden_workflow_is_refused() -> None:
         assert (await served.client.post("/api/workflows", content=own, headers=guest)).status_code == 201
         reply = await served.client.post("/api/workflows/mine/try", json={"document": calls}, headers=guest)
         assert (reply.status_code, reply.json()["problems"][0]["code"]) == (422, "unknown-workflow")
+
+
+async def test_a_document_runs_under_an_id_that_no_workflow_has(served: Served) -> None:
+    draft = CHAIN.replace("id: chain", "id: playground")
+    found = await outcome(served, "playground", {"document": draft})
+    assert (found["status"], found["workflowId"]) == ("completed", "playground")
+    assert (await served.client.get("/api/workflows/playground")).status_code == 404
+    listed = (await served.client.get("/api/workflows/executions?trials=true&workflow=playground")).json()
+    assert [one["executionId"] for one in listed["executions"]] == [found["executionId"]]
+    assert (await tried(served, "playground", {"input": {}}, expect=404))["code"] == "unknown-workflow"
+    assert (await tried(served, "playground@3", {"document": draft}, expect=404))["code"] == "unknown-workflow"
+
+
+async def test_a_document_does_not_run_under_the_id_of_a_hidden_workflow() -> None:
+    async with serving(is_local=False) as served:
+        boss = await served.key("boss", "admin")
+        guest = await served.key("guest", "editor", "guests")
+        reply = await served.client.post("/api/workflows", content=secret_of("staff"), headers=boss)
+        assert reply.status_code == 201, reply.text
+        body = {"document": CHAIN.replace("id: chain", "id: secret")}
+        reply = await served.client.post("/api/workflows/secret/try", json=body, headers=guest)
+        assert (reply.status_code, reply.json()["code"]) == (404, "unknown-workflow")
+        own = {"document": CHAIN.replace("id: chain", "id: mine")}
+        reply = await served.client.post("/api/workflows/mine/try", json=own, headers=guest)
+        assert reply.status_code == 202, reply.text
+        execution = reply.json()["executionId"]
+        reply = await served.client.get(f"/api/workflows/executions/{execution}", headers=guest)
+        assert reply.status_code == 200, reply.text

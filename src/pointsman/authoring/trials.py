@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import msgspec
 
 from pointsman.auth.callers import Caller
+from pointsman.auth.policy import IdTaken, id_must_be_free, sees_workflow
 from pointsman.auth.subjects import InputInvalid
 from pointsman.authoring.edits import document_of, edit
 from pointsman.authoring.operations import AnyOperation
@@ -43,6 +44,18 @@ class DraftRun(NamedTuple):
     source: Workflow
     written_by: tuple[Party, ...] = ()
     """Its authors, if the document is a saved one."""
+
+
+async def is_unsaved(app: AppContext, caller: Caller, workflow: str) -> bool:
+    """Return whether no workflow has this id, so that a caller may run a document under it. The id of a
+    workflow that the caller may not see is not free, as for saving."""
+    if "@" in workflow or await sees_workflow(app, caller, workflow):
+        return False
+    try:
+        await id_must_be_free(app, caller, workflow)
+    except IdTaken:
+        return False
+    return True
 
 
 async def draft_source(

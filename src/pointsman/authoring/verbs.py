@@ -17,7 +17,7 @@ from pointsman.authoring.comparison import operations_between
 from pointsman.authoring.design import EarlierRequest, Evidence, Round, RoundView, evidence_of
 from pointsman.authoring.edits import Edited, EditView, edit, native_of
 from pointsman.authoring.operations import AnyOperation, written_operations
-from pointsman.authoring.trials import TrialTurn, draft_source, dry_run_draft, try_agent, try_draft
+from pointsman.authoring.trials import TrialTurn, draft_source, dry_run_draft, is_unsaved, try_agent, try_draft
 from pointsman.definition.graph.analysis import GraphView
 from pointsman.definition.problems import ProblemView, invalid
 from pointsman.errors import AuthorError, CallerError
@@ -258,11 +258,13 @@ class AuthoringVerbs(Verbs):
         dry_run: bool = False,
     ) -> Execution | DryRun:
         """Start a partial run of a workflow as it is being written, see `trials`. `trial`: see
-        `executions.start.trial_of`. `dry_run`: only return its path and its estimated cost.
+        `executions.start.trial_of`. `dry_run`: only return its path and its estimated cost. With a `document` the
+        workflow need not be saved.
 
         Raises `UnknownWorkflow`, `OperationRefused`, `PartialRunInvalid`, `WorkflowInvalid`, `TooManyRequests`.
         """
-        await must_see_workflow(self.app, self.caller, workflow)
+        if document is None or not await is_unsaved(self.app, self.caller, workflow):
+            await must_see_workflow(self.app, self.caller, workflow)
         draft = await draft_source(self.app, self.caller, workflow, operations=operations, document=document)
         if dry_run:
             return await dry_run_draft(self.app, self.caller, draft, input, trial)

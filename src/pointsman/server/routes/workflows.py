@@ -358,7 +358,8 @@ class TrialBody(Body):
         default=None, max_length=2000, description="Unsaved operations: the run uses the workflow with these changes."
     )
     document: JsonValue = Field(
-        default=None, description="A whole document with the same id, to run instead of the saved one."
+        default=None,
+        description="A whole document with the same id, to run instead of the saved one, which need not exist.",
     )
     input: JsonValue = Field(
         default=None, description="The input, as the workflow's `input` schema describes it; with `node`, the data."
