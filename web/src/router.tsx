@@ -126,6 +126,11 @@ const evaluation = createRoute({
   path: "/evaluations/$name/$run",
   component: page(() => import("./features/evaluations/RunPage"), "RunPage"),
 });
+const playground = createRoute({
+  getParentRoute: () => root,
+  path: "/playground",
+  component: page(() => import("./features/playground/PlaygroundPage"), "PlaygroundPage"),
+});
 const tools = createRoute({
   getParentRoute: () => root,
   path: "/tools",
@@ -271,6 +276,7 @@ const tree = root.addChildren([
   evaluations,
   evaluationsOf,
   evaluation,
+  playground,
   tools,
   tool,
   models,

@@ -61,6 +61,7 @@ PAGES: Final = frozenset(
         "models",
         "notifications",
         "people",
+        "playground",
         "schedules",
         "secrets",
         "settings",

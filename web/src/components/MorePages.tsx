@@ -9,6 +9,7 @@ import {
   ChevronDown,
   Cpu,
   Ellipsis,
+  FlaskConical,
   Gauge,
   KeyRound,
   LayoutTemplate,
@@ -42,6 +43,7 @@ const MENU: readonly (readonly MenuEntry[])[] = [
     { to: "/tools", name: "tools", icon: Wrench },
     { to: "/models", name: "models", icon: Cpu },
     { to: "/memory", name: "memory", icon: Brain },
+    { to: "/playground", name: "playground", icon: FlaskConical },
     { to: "/evaluations", name: "evaluations", icon: Gauge },
   ],
   [

@@ -10,11 +10,13 @@ export function Page(props: {
   /** Link to the list that contains this entry. */
   back?: { to: string; name: string };
   actions?: ReactNode;
+  /** For content side by side. */
+  isWide?: boolean;
   children: ReactNode;
 }) {
   useTitle(props.title);
   return (
-    <div className="mx-auto max-w-5xl p-4 sm:p-6">
+    <div className={`mx-auto p-4 sm:p-6 ${props.isWide ? "max-w-7xl" : "max-w-5xl"}`}>
       {props.back ? (
         <Link
           to={props.back.to}

@@ -8,6 +8,7 @@ import type { JsonObject } from "@/api/views";
 import { money } from "@/components/amounts";
 import { ErrorDetail } from "@/components/ErrorDetail";
 import { span } from "@/components/times";
+import { OpenInPlayground } from "@/features/playground/OpenInPlayground";
 import { type LiveCall, type LiveOutput, useLive } from "./live";
 import { messagesIn } from "./messages";
 import { Section, Value } from "./Value";
@@ -39,7 +40,12 @@ export function Conversation(props: {
         ))}
         {calls.map((call) =>
           call.kind === "model" ? (
-            <ModelMessage key={`${call.attempt} ${call.number}`} call={call} />
+            <ModelMessage
+              key={`${call.attempt} ${call.number}`}
+              call={call}
+              // The messages of the step are those of its first call; later ones also have results of tools.
+              request={call === calls.find((one) => one.kind === "model") ? props.input : null}
+            />
           ) : (
             <li key={`${call.attempt} ${call.number}`}>
               <ToolCard call={resultOf(call)} />
@@ -87,7 +93,7 @@ function resultOf(call: Call): ToolCall {
   };
 }
 
-function ModelMessage({ call }: { call: Call }) {
+function ModelMessage({ call, request }: { call: Call; request: JsonObject | null | undefined }) {
   const { t } = useTranslation();
   const { usage } = call;
   const about = (
@@ -102,6 +108,7 @@ function ModelMessage({ call }: { call: Call }) {
         </span>
       ) : null}
       {call.tookMs === undefined ? null : <span className="tabular-nums">{span(call.tookMs / 1000)}</span>}
+      {request ? <OpenInPlayground input={request} model={call.model ?? ""} /> : null}
     </>
   );
   return (
