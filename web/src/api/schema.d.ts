@@ -6016,7 +6016,7 @@ export interface components {
         TrialBody: {
             /** @description Breakpoints: pause before these nodes. */
             breakpoints?: string[];
-            /** @description A whole document with the same id, to run instead of the saved one. */
+            /** @description A whole document with the same id, to run instead of the saved one, which need not exist. */
             document?: unknown;
             /**
              * @description Only estimate: call nothing and store nothing.
