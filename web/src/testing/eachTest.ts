@@ -11,6 +11,9 @@ const lazyParts = import.meta.glob([
   "!**/*.test.tsx",
 ]);
 
-beforeAll(() => Promise.all(Object.values(lazyParts).map((load) => load())));
+/** The first file transforms all modules, which takes long on a busy machine. */
+const LOADING_MS_MAX = 600_000;
+
+beforeAll(() => Promise.all(Object.values(lazyParts).map((load) => load())), LOADING_MS_MAX);
 beforeEach(startServer);
 afterEach(leavePage);
