@@ -56,8 +56,8 @@ describe("the playground", () => {
     expect(first.getByRole("link", { name: "Show execution" }).getAttribute("href")).toBe("/executions/try-1");
     within(screen.getByRole("article", { name: "a:big" })).getByText("a has no key");
     expect(server.requestsTo("post", TRY).map((one) => one.at.id)).toEqual(["playground", "playground"]);
-    await go({ to: "/models" });
-    await go({ to: "/playground" });
+    await go("/nowhere");
+    await go("/playground");
     await main().findByText("Answer of try-1");
   });
 
