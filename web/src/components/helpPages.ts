@@ -13,7 +13,7 @@ const DOCUMENTATION: Readonly<Record<string, string>> = {
   models: "/docs/how-to/models/",
   notifications: "/docs/how-to/notifications/",
   people: "/docs/how-to/access/",
-  playground: "/docs/how-to/trying/",
+  playground: "/docs/how-to/trying/#in-the-playground",
   schedules: "/docs/how-to/triggers/",
   secrets: "/docs/how-to/secrets/",
   settings: "/docs/reference/settings/",
