@@ -17,8 +17,8 @@ from typing import Any, Final, cast
 import pytest
 
 from pointsman import Client, Gate, Pointsman, PointsmanError, Workflow, tool
-from pointsman.app import AppNotOpen
 from pointsman.arguments import CallInvalid
+from pointsman.context import AppNotOpen
 from pointsman.definition.problems import WorkflowInvalid
 from pointsman.settings import Settings
 from pointsman.sync import Pointsman as SyncPointsman

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
 from functools import wraps
-from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec, Self, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, Unpack, overload
 
 from pointsman.arguments import checks_arguments
 from pointsman.auth.audit import AUDIT, Audit
@@ -13,8 +13,7 @@ from pointsman.auth.callers import LOCAL, Caller
 from pointsman.auth.credentials import TokenServer
 from pointsman.auth.vault import Vault
 from pointsman.auth.verbs import Acting
-from pointsman.context import AppContext
-from pointsman.errors import CallerError
+from pointsman.context import AppContext, opened
 from pointsman.executions.children import listed_executions, state_and_events, view_of
 from pointsman.executions.dry_run import dry_run
 from pointsman.executions.execution import Execution
@@ -67,12 +66,6 @@ def _forward(
     return method
 
 
-class AppNotOpen(CallerError):
-    """A method of an app was called before the app was entered."""
-
-    code: ClassVar[str] = "app-not-open"
-
-
 @checks_arguments
 class Pointsman:
     """An app over one store: an async context manager that opens the store, and closes it. Executions stay in it."""
@@ -92,8 +85,7 @@ class Pointsman:
         loaded = settings if settings is not None else load_settings()
         self.clock: Clock = clock if clock is not None else SystemClock()
         ruled = [name for name, secret in loaded.own_secrets.items() if secret.rule != SecretRule()]
-        tokens = TokenServer(loaded.http.outgoing)
-        self.vault = Vault(loaded.vault, self.clock, ruled=ruled, token_server=tokens)
+        self.vault = Vault(loaded.vault, self.clock, ruled=ruled, token_server=TokenServer(loaded.http.outgoing))
         self.settings = loaded.kept_at(store).with_kept(self.vault)
         self.tools = registry_for(self.settings, tools)
         self.feed = Feed()
@@ -126,9 +118,7 @@ class Pointsman:
     @property
     def context(self) -> AppContext:
         """The context that the domains receive."""
-        if self._context is None:
-            raise AppNotOpen("the app is not open", hint="Use it inside `async with Pointsman(…) as app:`.")
-        return self._context
+        return opened(self._context)
 
     @property
     def store(self) -> Store:

@@ -14,8 +14,9 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar, cast
 
+from pointsman.errors import CallerError
 from pointsman.ports import Meaning
 
 if TYPE_CHECKING:
@@ -130,3 +131,16 @@ class AppContext:
         for part, made in reversed([*self._made.items()]):
             if part.close is not None:
                 await part.close(made)
+
+
+class AppNotOpen(CallerError):
+    """A method of an app was called before the app was entered."""
+
+    code: ClassVar[str] = "app-not-open"
+
+
+def opened(context: AppContext | None) -> AppContext:
+    """Return the context of an app that was entered. Raises `AppNotOpen`."""
+    if context is None:
+        raise AppNotOpen("the app is not open", hint="Use it inside `async with Pointsman(…) as app:`.")
+    return context
