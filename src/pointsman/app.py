@@ -118,7 +118,7 @@ class Pointsman:
     @property
     def context(self) -> AppContext:
         """The context that the domains receive."""
-        return opened(self._context)
+        return self._context or opened(None)  # Read often: a call only for the error.
 
     @property
     def store(self) -> Store:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from collections import Counter
 from collections.abc import Coroutine, Generator
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any, Final, TypeAlias
+
+import pytest
 
 from pointsman import Pointsman, Workflow, tool
 from pointsman.settings import load_settings
@@ -18,8 +21,8 @@ Work: TypeAlias = Coroutine[Any, Any, Any] | Generator[Any, None, Any]
 FEW, MANY = 20, 70
 PYTHON_CALLS_MAX: Final = 170
 """Calls of Python functions for one step. Lower it after each improvement."""
-START_CALLS_MAX: Final = 550
-"""Calls of Python functions for the start and the end of one execution."""
+START_CALLS_MAX: Final = 600
+"""Calls of Python functions for the start and the end of one execution. About 40 check the arguments of `start`."""
 
 
 @tool
@@ -91,7 +94,9 @@ def per_step(few: Counter[str], many: Counter[str]) -> dict[str, float]:
     return {name: (many[name] - few[name]) / (MANY - FEW) for name in many}
 
 
-def test_a_step_of_a_chain_calls_few_functions_and_makes_no_task() -> None:
+def test_a_step_of_a_chain_calls_few_functions_and_makes_no_task(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in os.environ.keys() - {"PATH", "HOME"}:  # A start looks for variables of workflows in the environment.
+        monkeypatch.delenv(name)
     few, many = asyncio.run(costs(chain(FEW), {})), asyncio.run(costs(chain(MANY), {}))
     step = per_step(few, many)
     assert step["python"] <= PYTHON_CALLS_MAX
