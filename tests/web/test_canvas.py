@@ -244,6 +244,8 @@ async def test_nodes_are_found_tidied_up_and_folded_in_editor_and_execution(open
         await page.get_by_role("button", name="Collapse each").click()
         await expect(box(page, "write")).to_have_count(0)
         await expect(page.get_by_role("button", name="Expand each")).to_be_visible()
+        await box(page, "again").click()
+        await expect(page.get_by_role("heading", name="again", exact=True)).to_be_visible()
         await box(page, "again").dblclick()
         await expect(box(page, "mend")).to_have_count(0)
         await page.reload()
