@@ -219,6 +219,8 @@ class _Check:
 
     def _value(self, name: str, value: object, hint: object) -> object:
         """Return the value of a parameter. Raises `CallInvalid`, `NotJson`."""
+        if hint in (object, _Unknown):
+            return value
         if not fits(value, hint):
             advice = _advice(value, hint)
             raise CallInvalid(

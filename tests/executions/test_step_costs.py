@@ -21,8 +21,8 @@ Work: TypeAlias = Coroutine[Any, Any, Any] | Generator[Any, None, Any]
 FEW, MANY = 20, 70
 PYTHON_CALLS_MAX: Final = 170
 """Calls of Python functions for one step. Lower it after each improvement."""
-START_CALLS_MAX: Final = 600
-"""Calls of Python functions for the start and the end of one execution. About 40 check the arguments of `start`."""
+START_CALLS_MAX: Final = 550
+"""Calls of Python functions for the start and the end of one execution."""
 
 
 @tool
