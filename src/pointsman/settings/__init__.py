@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import fnmatch
 import os
+import re
 import sys
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
@@ -294,8 +295,10 @@ class Settings(BaseModel):
     def granted(self, environment: Mapping[str, str] | None = None) -> dict[str, str]:
         """Return the variables that definitions may use, with their values."""
         env = os.environ if environment is None else environment
-        patterns = self.variables_from_env
-        return {**{name: env[name] for name in (env if patterns else ()) if _fits(name, patterns)}, **self.variables}
+        if not self.variables_from_env:
+            return {**self.variables}
+        fits = _any_of(self.variables_from_env).match
+        return {**{name: env[name] for name in env if fits(name)}, **self.variables}
 
     async def refresh(self, *, at_once: bool = False) -> None:
         """Read changed secrets that are kept outside the settings. Call it before `secret`. `at_once`: also if they
@@ -332,9 +335,10 @@ class Settings(BaseModel):
 
 
 @lru_cache(maxsize=4096)
-def _fits(name: str, patterns: tuple[str, ...]) -> bool:
-    """Return whether a name fits a pattern. Every start of an execution asks this of the whole environment."""
-    return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
+@lru_cache(maxsize=64)
+def _any_of(patterns: tuple[str, ...]) -> re.Pattern[str]:
+    """Return one expression for all patterns. Every start of an execution asks it of the whole environment."""
+    return re.compile("|".join(fnmatch.translate(pattern) for pattern in patterns))
 
 
 def data_directory() -> Path:
