@@ -26,7 +26,7 @@ WORKFLOWS: Final = (
 
 LOOKS_EVERY_MS: Final = 250
 
-FAULTS: Final = """() => {
+FAULTS: Final = """(inRows) => {
   const rect = (one) => one.getBoundingClientRect();
   const all = (selector) => [...document.querySelectorAll(selector)];
   const boxes = all('.react-flow__node-box').map((one) => ({ id: one.dataset.id, at: rect(one) }));
@@ -51,19 +51,21 @@ FAULTS: Final = """() => {
   }
   const canvas = rect(document.querySelector('.react-flow'));
   for (const { id, at } of boxes) {
-    // A long graph leads out of the view to the right, where it goes on; its beginning is in view.
-    if (at.left < canvas.left) faults.push(`${id} is cut off`);
+    // A long graph that is not in rows goes on to the right of the view; its beginning is in view.
+    if (at.left < canvas.left || (inRows && at.right > canvas.right)) faults.push(`${id} is cut off`);
     if (at.height < 25) faults.push(`${id} is too small to be read`);
   }
   return faults;
 }"""
 
 
-async def faults(page: Page) -> list[str]:
+async def faults(page: Page, *, in_rows: bool = False) -> list[str]:
     """Return the faults of the picture, once there are none or after a limit."""
     with suppress(SandboxTimeout):
-        await page.wait_for_function(f"() => ({FAULTS})().length === 0", polling=LOOKS_EVERY_MS)
-    found: list[str] = await page.evaluate(FAULTS)
+        await page.wait_for_function(
+            f"(inRows) => ({FAULTS})(inRows).length === 0", arg=in_rows, polling=LOOKS_EVERY_MS
+        )
+    found: list[str] = await page.evaluate(FAULTS, in_rows)
     return found
 
 
@@ -76,6 +78,9 @@ async def test_workflows_without_positions_are_laid_out_readably(opens: Opens, s
             await page.goto(address(served, f"/workflows/{workflow}"))
             await expect(page.locator(".react-flow__node-box")).to_have_count(len(native["nodes"]))
             found[name] = await faults(page)
+            await page.locator(".react-flow__pane").click(position={"x": 40, "y": 40})
+            await page.keyboard.press("Shift+T")
+            found[f"{name} in rows"] = await faults(page, in_rows=True)
         body = {"input": {"topic": "tea"}, "wait": False}
         started = await served.client.post("/api/workflows/research-workflow/execute", json=body)
         await page.goto(address(served, f"/executions/{started.json()['executionId']}"))
