@@ -219,7 +219,7 @@ class _Check:
 
     def _value(self, name: str, value: object, hint: object) -> object:
         """Return the value of a parameter. Raises `CallInvalid`, `NotJson`."""
-        if hint in (object, _Unknown):
+        if hint is object or hint is _Unknown:
             return value
         if not fits(value, hint):
             advice = _advice(value, hint)
