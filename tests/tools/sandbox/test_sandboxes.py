@@ -21,14 +21,13 @@ import pytest
 from pointsman.tools.sandbox import landlock, seccomp
 from pointsman.tools.sandbox.limits import FILES_MAX, Job, SandboxLimits
 from pointsman.tools.sandbox.process import (
-    OutputTooLarge,
-    ProcessResult,
     SandboxMissing,
     SandboxTimeout,
     bounded,
     find_sandbox,
     sandbox_for,
 )
+from pointsman.tools.sandbox.program import OutputTooLarge, ProcessResult
 from pointsman.tools.sandbox.seccomp import ALLOW, NEW_NAMESPACES, REFUSE, UNKNOWN
 from pointsman.values import Bytes, Seconds
 from tests.patience import PATIENCE_S
@@ -94,6 +93,11 @@ def world(tmp_path: Path) -> Iterator[World]:
     made = World(tmp_path)
     yield made
     made.close()
+
+
+def mark(seconds: int) -> str:
+    """Return an argument of `sleep` that no other process of this machine has: tests run beside one another."""
+    return f"{seconds}.{os.getpid()}"
 
 
 async def ran(box: BoxName, program: str, *arguments: str, given: bytes = b"", **bounds: float) -> ProcessResult:
@@ -333,9 +337,9 @@ async def test_processes_are_limited_and_end_with_the_first() -> None:
     ended = await ran("bubblewrap", bomb, processes=8, files=1_000_000)
     assert ended.output.startswith(b"survived: ")
     assert b"ork" in ended.output
-    left = "sleep 617 & (setsid sleep 617 &) ; exit 0"
+    left = f"sleep {mark(617)} & (setsid sleep {mark(617)} &) ; exit 0"
     assert (await ran("bubblewrap", left, processes=8)).code == 0
-    assert not _running("617")
+    assert not _running(mark(617))
 
 
 @each_box
@@ -347,14 +351,14 @@ async def test_a_sandbox_ends_with_its_parent(box: BoxName, tmp_path: Path) -> N
         "from pointsman.tools.sandbox.process import find_sandbox\n"
         "from pointsman.tools.sandbox.limits import Job, SandboxLimits\n"
         "from pointsman.tools.sandbox.process import bounded\n"
-        "job = Job(program='/bin/sleep', arguments=('619',), bounds=SandboxLimits(seconds=600))\n"
+        f"job = Job(program='/bin/sleep', arguments=('{mark(619)}',), bounds=SandboxLimits(seconds=600))\n"
         "asyncio.run(bounded(find_sandbox(sys.argv[1]), job))\n"
     )
     parent = await asyncio.create_subprocess_exec(sys.executable, str(started), box)
-    await _until_running("619", expected=True)
+    await _until_running(mark(619), expected=True)
     parent.kill()
     await parent.wait()
-    await _until_running("619", expected=False)
+    await _until_running(mark(619), expected=False)
 
 
 async def test_a_sandbox_without_its_parent_does_not_start() -> None:
@@ -369,12 +373,12 @@ async def test_a_sandbox_without_its_parent_does_not_start() -> None:
 @each_box
 async def test_a_cancelled_program_has_ended_when_its_call_returns(box: BoxName) -> None:
     box_or_skip(box)
-    running = asyncio.create_task(ran(box, "exec sleep 618"))
-    await _until_running("618", expected=True)
+    running = asyncio.create_task(ran(box, f"exec sleep {mark(618)}"))
+    await _until_running(mark(618), expected=True)
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
-    assert not _running("618")
+    assert not _running(mark(618))
 
 
 @each_box
@@ -382,13 +386,28 @@ async def test_a_program_cancelled_at_any_moment_of_its_start_has_ended(box: Box
     """Early on, the sandbox has not yet arranged that its processes end with the first one."""
     box_or_skip(box)
     for delay in range(60):
-        running = asyncio.create_task(ran(box, "exec sleep 623"))
+        running = asyncio.create_task(ran(box, f"exec sleep {mark(623)}"))
         await asyncio.sleep(delay * 0.0002)
         running.cancel()
         async with asyncio.timeout(PATIENCE_S):
             with pytest.raises(asyncio.CancelledError):
                 await running
-    assert not _running("623")
+    assert not _running(mark(623))
+
+
+@each_box
+def test_the_end_of_an_event_loop_amid_a_start_leaves_no_program(box: BoxName) -> None:
+    box_or_skip(box)
+
+    async def call(turns: int) -> asyncio.Task[ProcessResult]:
+        running = asyncio.create_task(ran(box, f"exec sleep {mark(624)}"))
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        return running
+
+    for turns in range(30):
+        assert asyncio.run(call(turns)).cancelled()
+        assert not _running(mark(624))
 
 
 @each_box
@@ -400,8 +419,8 @@ def test_the_end_of_an_event_loop_leaves_no_program(box: BoxName, turns: int, re
     calls = list[asyncio.Task[ProcessResult]]()
 
     async def call_and_cancel() -> None:
-        calls.append(asyncio.create_task(ran(box, "exec sleep 622")))
-        await _until_running("622", expected=True)
+        calls.append(asyncio.create_task(ran(box, f"exec sleep {mark(622)}")))
+        await _until_running(mark(622), expected=True)
         calls[0].cancel()
         for _ in range(turns):
             await asyncio.sleep(0)
@@ -410,15 +429,15 @@ def test_the_end_of_an_event_loop_leaves_no_program(box: BoxName, turns: int, re
     assert calls.pop().cancelled()
     gc.collect()
     assert [str(one.message) for one in recwarn] == []
-    assert not _running("622")
+    assert not _running(mark(622))
 
 
 @each_box
 async def test_a_program_has_no_privileges_and_can_gain_none(box: BoxName) -> None:
     box_or_skip(box)
-    running = asyncio.create_task(ran(box, "exec sleep 620"))
-    await _until_running("620", expected=True)
-    status = _status("620")
+    running = asyncio.create_task(ran(box, f"exec sleep {mark(620)}"))
+    await _until_running(mark(620), expected=True)
+    status = _status(mark(620))
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
