@@ -29,7 +29,7 @@ def main(arguments: Sequence[str]) -> int:
     if code != pytest.ExitCode.TESTS_FAILED or not 0 < len(failed) <= UNSTEADY_MAX:
         return code
     print(f"\n{len(failed)} failed among all others. Once more, alone:", flush=True)  # noqa: T201 - it is a command
-    if again := asked("--last-failed", "--last-failed-no-failures=none", "-q"):
+    if again := asked(*arguments, "-n", "0", "--last-failed", "--last-failed-no-failures=none"):
         return again
     print("UNSTEADY, held when asked alone; find out why:", *failed, sep="\n    ", flush=True)  # noqa: T201 - as above
     return 0

@@ -223,6 +223,14 @@ class Installation:
         """Return the keys of the last calls of the executions that a worker drives."""
         return {call.key for call in self.last_calls() if call.process == worker.pid}
 
+    async def until_begun(self, executions: Iterable[str]) -> None:
+        """Wait until each execution has called its tool."""
+
+        async def begun() -> bool:
+            return {call.execution for call in self.calls} >= {*executions}
+
+        await until(begun)
+
     async def until_calls(self, number: int) -> None:
         async def reached() -> bool:
             return len(self.calls) >= number

@@ -102,7 +102,7 @@ async def test_an_engine_that_hangs_delays_starts_only(
 ) -> None:
     async with installation(postgres_url, engine_server, tmp_path, workers=2) as one:
         started = [await one.start("short") for _ in range(3)]
-        await one.until_calls(6)
+        await one.until_begun(started)
         engine_server.stop()
         later = [await one.start("short") for _ in range(3)]
         await one.completed(started)

@@ -51,7 +51,7 @@ async def test_executions_go_on_while_the_engine_is_away_and_new_ones_run_when_i
 ) -> None:
     async with installation(postgres_url, engine_server, tmp_path, workers=2) as one:
         started = [await one.start("short") for _ in range(3)]
-        await one.until_calls(3)
+        await one.until_begun(started)
         engine_server.kill()
         later = [await one.start("short") for _ in range(3)]
         await one.completed(started)
