@@ -14,7 +14,7 @@ import pytest
 
 from pointsman import Pointsman, wiring
 from pointsman.engine.commands import Execute
-from pointsman.engine.reports import PauseRequested, Start
+from pointsman.engine.reports import PauseRequested, ResumeRequested, Start
 from pointsman.errors import OperatorError
 from pointsman.operations.worker_role import working
 from pointsman.ports import Row
@@ -112,35 +112,37 @@ async def test_a_runtime_that_closes_stores_the_row_that_is_being_written(monkey
     assert [command.step.node for command in doing.asked] == ["b", "c"]
 
 
-def test_a_caller_that_is_cancelled_while_its_row_is_written_does_not_delay_the_execution(
+async def test_a_caller_that_is_cancelled_while_its_row_is_written_neither_loses_it_nor_stops_the_execution(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    released: list[ReleasedClaim] = []
-
-    async def story() -> None:
-        shelf, store, clock = Shelf(it=chain("a")), MemoryStore(), VirtualClock()
-        runtime, _ = await make_runtime(shelf, forever, store=store, clock=clock)
-        journal = HeldJournal(store.journal, 2)
-        monkeypatch.setattr(runtime, "journal", journal)
-        driver = await runtime.start(FIRST, shelf.plans["it"], Start(input={}, definition="it"))
-
-        def held(execution: ExecutionId) -> Claim:
-            return Claim(execution, 1, released.append)
-
-        monkeypatch.setattr(runtime.ownership, "held", held)
-        pausing = asyncio.create_task(driver.deliver(PauseRequested()))
-        await journal.is_held.wait()
-        pausing.cancel()
-        await asyncio.wait({pausing})
-        (release,) = released
-        assert release.entry is not None
-        assert release.entry.wakes == clock.now()
-
-    run_virtually(story())
+    shelf, store = Shelf(it=chain("a", "b")), MemoryStore()
+    runtime, doing = await make_runtime(shelf, held_call := HeldCall(), store=store)
+    journal = HeldJournal(store.journal, 2)
+    monkeypatch.setattr(runtime, "journal", journal)
+    driver = await runtime.start(FIRST, shelf.plans["it"], Start(input={}, definition="it"))
+    pausing = asyncio.create_task(driver.deliver(PauseRequested()))
+    await journal.is_held.wait()
+    pausing.cancel()
+    await asyncio.wait({pausing})
+    assert pausing.cancelled()
+    journal.go_on.set()
+    held_call.go_on.set()
+    await driver.until(lambda: driver.state.is_halted)
+    assert [command.step.node for command in doing.asked] == ["a"]
+    await driver.deliver(ResumeRequested())
+    await driver.until(lambda: driver.state.ended)
+    assert [command.step.node for command in doing.asked] == ["a", "b"]
 
 
-async def forever(command: Execute) -> Json:
-    return await asyncio.Event().wait()
+class HeldCall:
+    """Work that waits until a test releases it."""
+
+    def __init__(self) -> None:
+        self.go_on = asyncio.Event()
+
+    async def __call__(self, command: Execute) -> Json:
+        await self.go_on.wait()
+        return None
 
 
 async def lacking(command: Execute) -> Json:

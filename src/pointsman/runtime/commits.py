@@ -112,16 +112,22 @@ class Commits:
         """Return whether a decided row can never become durable."""
         return self._failure is not None
 
-    async def now(
+    def now(
         self, owner: RowOwner, row: Row, summary: Summary | None, effects: Sequence[EffectRecord] = ()
-    ) -> None:
-        """Return when the row, all rows before it, and the answers of its effects are durable."""
+    ) -> Coroutine[Any, Any, None]:
+        """Return when the row, all rows before it, and the answers of its effects are durable.
+
+        The call gives the row its place in the order, even if the result is awaited later.
+        """
         if self.behind:
-            self.behind += 1
             self._add(row, summary, effects)
-            await self.flush(owner)
-            return
+            return self.flush(owner)
         self.behind, self._alone = 1, True
+        return self._write_alone(owner, row, summary, effects)
+
+    async def _write_alone(
+        self, owner: RowOwner, row: Row, summary: Summary | None, effects: Sequence[EffectRecord]
+    ) -> None:
         try:
             await owner.journal.append(self._execution, row, summary=summary, effects=effects)
         except BaseException as why:
@@ -137,8 +143,7 @@ class Commits:
 
     async def later(self, owner: RowOwner, row: Row, summary: Summary | None, *, within_s: float | None) -> None:
         """Return at once while few rows are behind. `within_s`: None leaves them until a caller must wait."""
-        self.behind += 1
-        self._add(row, summary, ())
+        self._add(row, summary)
         if self.behind >= (EXIT_ROWS_MAX if within_s is None else BEHIND_ROWS_MAX):
             await self.flush(owner)
         elif within_s is not None and self._timer is None:
@@ -183,7 +188,9 @@ class Commits:
         """Discard pending rows; commit nothing more."""
         self._take()
 
-    def _add(self, row: Row, summary: Summary | None, effects: Sequence[EffectRecord]) -> None:
+    def _add(self, row: Row, summary: Summary | None, effects: Sequence[EffectRecord] = ()) -> None:
+        """Add a row to those that the next flush writes."""
+        self.behind += 1
         self._rows.append(row)
         self._effects.extend(effects)
         if summary is not None:

@@ -63,6 +63,7 @@ from pointsman.runtime.commits import Commits, DriverLost, behind_s, can_wait, s
 from pointsman.runtime.dependencies import Committed, RuntimeDeps
 from pointsman.runtime.passivation import Passivation
 from pointsman.store.errors import JournalMoved
+from pointsman.store.records import Summary
 from pointsman.values import ExecutionId
 
 OnTimer: TypeAlias = "WeakMethod[Callable[[str], None]]"
@@ -221,6 +222,7 @@ class Driver:
     ) -> Coroutine[Any, Any, Settled]:
         """Decide about a report, and return the commit of the row with the answers that its attempt has not stored yet.
 
+        `attempt`: the caller is a task of this driver, which nobody cancels amid a commit; None: any other caller.
         `performs`: the caller performs the commands.
         """
         if self._deciding is not None:
@@ -234,10 +236,13 @@ class Driver:
         ctx = begin(self.plan, self.state, report, self.world.clock.now())
         if ctx is None:
             return _nothing()
-        if advance(ctx, MOVES_MAX) or _part(ctx):
-            return self._commit(ctx, report, before, attempt)
-        self._deciding = asyncio.Event()
-        return self._joined(self._task(self._in_parts(ctx, report, before, attempt)), performs=performs)
+        if not (advance(ctx, MOVES_MAX) or _part(ctx)):
+            self._deciding = asyncio.Event()
+            return self._joined(self._task(self._in_parts(ctx, report, before, attempt)), performs=performs)
+        commit = self._commit(ctx, report, before, attempt)
+        # Nobody cancels a worker task while it writes a row, and only the caller of a start knows the execution.
+        is_own = attempt is not None or type(report) is Start
+        return commit if is_own else self._joined(self._task(commit), performs=performs)
 
     async def _settle_next(self, report: Report, attempt: LocalAttempt | None, *, performs: bool) -> Settled:
         """Decide about a report after the decision that is being made."""
@@ -245,7 +250,7 @@ class Driver:
         return await self._settle(report, attempt, performs=performs)
 
     async def _joined(self, task: asyncio.Task[Settled], *, performs: bool) -> Settled:
-        """Return the outcome of a long decision. It is finished even if the caller stops waiting."""
+        """Return the outcome of a decision. It is finished even if the caller stops waiting."""
         try:
             return await asyncio.shield(task)
         except asyncio.CancelledError:
@@ -290,24 +295,41 @@ class Driver:
         if not task.cancelled() and task.exception() is None:
             self._perform(task.result()[1])
 
-    async def _commit(
+    def _commit(
         self, ctx: DecisionContext, report: Report, before: Status, attempt: LocalAttempt | None
-    ) -> Settled:
-        """Commit a decision. `before`: the status before it."""
+    ) -> Coroutine[Any, Any, Settled]:
+        """Return the commit of a decision, whose row has its place in the order from now on. `before`: the status
+        before the decision."""
         state = self.state
         events, commands = tuple(ctx.events), tuple(ctx.commands)
         del ctx  # Many executions may wait for the disk at a time: Python's collector searches all that they hold.
         if not events:
-            return (), ()
+            return _nothing()
         row = Row(state.seq, state.at, events, cause_of(report, events))
         effects = () if attempt is None else attempt.take_unrecorded()
         summary = self.passivation.changed(self.execution, state, events)
-        if self.behind_s != 0.0 and not effects and can_wait(state, report, commands):
-            await self.commits.later(self, row, summary, within_s=self.behind_s)
-            if self.usage_meter.on_usage is not None:
-                self.usage_meter.notify()
-            return events, commands
-        await self.commits.now(self, row, summary, effects)
+        if attempt is not None and self.behind_s != 0.0 and not effects and can_wait(state, report, commands):
+            return self._written_later(row, commands, summary)
+        return self._written(self.commits.now(self, row, summary, effects), row, commands, report, before, summary)
+
+    async def _written_later(self, row: Row, commands: tuple[Command, ...], summary: Summary | None) -> Settled:
+        await self.commits.later(self, row, summary, within_s=self.behind_s)
+        if self.usage_meter.on_usage is not None:
+            self.usage_meter.notify()
+        return row.events, commands
+
+    async def _written(
+        self,
+        written: Coroutine[Any, Any, None],
+        row: Row,
+        commands: tuple[Command, ...],
+        report: Report,
+        before: Status,
+        summary: Summary | None,
+    ) -> Settled:
+        """Return when the row of a report is durable, and what that requires is done."""
+        await written
+        state = self.state
         if state.status in ENDED:
             if before not in ENDED:
                 await self.world.turn_ended(state)
@@ -319,14 +341,12 @@ class Driver:
             self.again |= self.state.steps.keys()  # stopped in the middle by a limit, or held for approval
             if self.state.steps_without_worker and type(report) is not WorkerOffered:
                 self.offer()
-        self._after_commit(changed=summary is not None or type(report) is DeliveryConfirmed)
-        return events, commands
-
-    def _after_commit(self, *, changed: bool) -> None:
         if self.usage_meter.on_usage is not None:
             self.usage_meter.notify()
-        if changed or (self._asked_early and not self.committing):
+        has_changed = summary is not None or type(report) is DeliveryConfirmed
+        if has_changed or (self._asked_early and not self.committing):
             self.notify()
+        return row.events, commands
 
     def committed(self, row: Row) -> None:
         if self.world.feed.watched:
