@@ -44,6 +44,7 @@ from pointsman.workflows.definitions import DECLARED_TRIGGERS
 from pointsman.workflows.library import LIBRARY, Library
 from pointsman.workflows.models import CacheBasis, models_for
 from pointsman.workflows.scripts import ScriptDiffers, script_of
+from pointsman.workflows.tool_connections import StoredToolConnections
 from pointsman.workflows.tools import WorkflowTools
 
 if TYPE_CHECKING:
@@ -84,6 +85,7 @@ async def open_context(setup: Setup) -> AppContext:
     library = Library(store, settings, absent=partial(_is_absent, tools))
     if not setup.is_aside:
         tools.add_source(WorkflowTools(store.workflows))
+        tools.connect(StoredToolConnections(store.entries, settings, clock))
     services = wire(setup, store, script=setup.script)
 
     async def ended(state: ExecutionState) -> None:

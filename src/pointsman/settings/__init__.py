@@ -40,6 +40,7 @@ from pointsman.models.provider import ProviderSettings, configured_by
 from pointsman.ports import SecretRule
 from pointsman.settings.sections import (
     AccessSettings,
+    ConnectionSettings,
     DocumentSettings,
     HttpSettings,
     LogSettings,
@@ -181,6 +182,8 @@ class Settings(BaseModel):
         default_factory=dict[str, McpServerDescription]
     )
     """MCP servers, by name."""
+    connections: ConnectionSettings = ConnectionSettings()
+    """What admins may connect in the web app."""
     sql: dict[Annotated[str, Field(pattern=SQL_NAME)], DatabaseDescription] = Field(
         default_factory=dict[str, DatabaseDescription]
     )

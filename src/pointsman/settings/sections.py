@@ -141,6 +141,15 @@ class VaultSettings(BaseModel):
     """One key per line, the newest first, readable only by its owner; None: `vault.key` beside the user's settings."""
 
 
+class ConnectionSettings(BaseModel):
+    """What admins may connect in the web app."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    mcp_commands: tuple[Annotated[tuple[str, ...], Field(min_length=1)], ...] = ()
+    """Commands of MCP servers that admins may start on this machine, each a list of the program and its arguments.
+    `*` in one stands for any text."""
+
+
 class DocumentSettings(BaseModel):
     """Limits for reading, checking, converting or editing one document in a server."""
 

@@ -31,6 +31,7 @@ from pointsman.tools.functions import FunctionTool, as_tool, failure_of_result
 from pointsman.tools.tool import (
     CORRECT_ARGUMENTS,
     RESERVED,
+    ConnectedSources,
     Origin,
     Tool,
     ToolContext,
@@ -65,6 +66,10 @@ class ToolRegistry:
         self._listed: set[str] = set()
         self._from: dict[str, set[str]] = {}
         """The names of the listed tools, by the prefix of their source."""
+        self._connected: ConnectedSources | None = None
+        self._connected_version = 0
+        self._connected_sources: tuple[ToolSource, ...] = ()
+        """The connected sources among the sources."""
         self._silent: dict[str, Failure] = {}
         """The failure of the last listing of a source, by prefix."""
         self._looks_for_plugins = plugins
@@ -119,12 +124,44 @@ class ToolRegistry:
     def add_source(self, source: ToolSource) -> None:
         """Add a source of tools. It is listed when one of its tools is first needed (`prepare`, `call`). Replaces a
         source of the same prefix."""
-        self._sources = [*(one for one in self._sources if one.prefix != source.prefix), source]
-        self._prefixes = tuple(source.prefix for source in self._sources)
+        self._set_sources([*(one for one in self._sources if one.prefix != source.prefix), source])
+
+    def _set_sources(self, sources: list[ToolSource]) -> None:
+        self._sources = sources
+        self._prefixes = tuple(source.prefix for source in sources)
+
+    def connect(self, connected: ConnectedSources) -> None:
+        """Add sources that change while the app runs. Other tools of the same names take precedence."""
+        self._connected = connected
+
+    async def reconnect(self) -> None:
+        """Read the connected sources again at once, because this process changed them."""
+        if self._connected is not None:
+            self._connected.changed()
+        await self._refresh()
+
+    async def _refresh(self) -> None:
+        """Add, replace and remove connected sources that have changed."""
+        connected = self._connected
+        if connected is None:
+            return
+        await connected.refresh()
+        if connected.version == self._connected_version:
+            return
+        self._connected_version = connected.version
+        before, after = self._connected_sources, tuple(connected.sources)
+        gone = [source for source in before if source not in after]
+        for source in gone:
+            self._drop(source)
+            self._listed.discard(source.prefix)
+            self._silent.pop(source.prefix, None)
+        self._connected_sources = after
+        self._set_sources([*(one for one in self._sources if one not in before), *after])
 
     async def prepare(self, names: Iterable[str]) -> None:
         """List the sources that the named tools belong to. A source that does not answer is listed again later; until
         then, its failure is the answer to calls."""
+        await self._refresh()
         wanted = tuple(name for name in names if name not in self._scripted)
         unlisted = [source for source in self._sources if any(self._must_list(source, name) for name in wanted)]
         if unlisted:
@@ -135,6 +172,7 @@ class ToolRegistry:
 
     async def prepare_all(self) -> None:
         """List all sources."""
+        await self._refresh()
         await self.prepare([source.prefix for source in self._sources])
 
     async def _list(self, source: ToolSource) -> None:
@@ -144,11 +182,11 @@ class ToolRegistry:
             self._silent[source.prefix] = why.failure  # Calls of its tools report the failure too.
             return
         self._silent.pop(source.prefix, None)
-        if not source.lasts:
+        if source.lasts and source.prefix in self._listed:
+            return
+        if not source.lasts or source in self._connected_sources:
             self._drop(source)
             tools = [tool for tool in tools if tool.name not in self._tools]  # Registered tools take precedence.
-        elif source.prefix in self._listed:
-            return
         self._listed.add(source.prefix)
         for tool in tools:
             self.add(tool, origin=source.origin)
@@ -204,6 +242,8 @@ class ToolRegistry:
 
     async def call(self, call: ToolCall, *, key: str, run: ExecutionPort | None = None) -> Json:
         """Check the arguments, call the tool, and limit time and size of its result. Raises `ToolFailed`."""
+        if self._connected is not None and not self._connected.is_fresh:
+            await self._refresh()
         if call.name.startswith(self._prefixes) and call.name not in self._scripted:
             for source in self._sources:
                 if self._must_list(source, call.name):

@@ -231,6 +231,35 @@ class ToolSource(Protocol):
         """Close connections. A later call opens them again."""
         ...
 
+    def retire(self) -> None:
+        """Close connections after the calls in progress, because the source was replaced."""
+        ...
+
+
+class ConnectedSources(Protocol):
+    """Sources that are added, changed and removed while the app runs."""
+
+    @property
+    def version(self) -> int:
+        """A number that grows with each change."""
+        ...
+
+    @property
+    def sources(self) -> Sequence[ToolSource]: ...
+
+    @property
+    def is_fresh(self) -> bool:
+        """Return whether `refresh` would read nothing now."""
+        ...
+
+    async def refresh(self) -> None:
+        """Read changes. Cheap."""
+        ...
+
+    def changed(self) -> None:
+        """Read at the next `refresh`, because this process made a change."""
+        ...
+
 
 @runtime_checkable
 class Tool(Protocol):

@@ -59,16 +59,21 @@ async def import_openapi(settings: Settings, source: str, *, server: str = "", p
     Raises `OpenApiUnreadable` and the errors of `Outgoing.send`.
     """
     is_address = source.startswith(("http://", "https://"))
-    data = await _fetched(settings, source) if is_address else await asyncio.to_thread(_local, Path(source))
+    data = await fetched_document(settings, source) if is_address else await asyncio.to_thread(_local, Path(source))
     if len(data) > BYTES_MAX:
         raise OpenApiUnreadable(
             f"the document has more than {BYTES_MAX} bytes", hint="Reduce it to the operations that you need."
         )
-    document = await asyncio.to_thread(_document, data)
-    return read_openapi(document, source=source if is_address else "", server=server, prefix=prefix)
+    return await asyncio.to_thread(read_document, data, source if is_address else "", server, prefix)
 
 
-async def _fetched(settings: Settings, address: str) -> bytes:
+def read_document(data: bytes, source: str = "", server: str = "", prefix: str = "") -> OpenApiImport:
+    """Return the tools of the text of a document, JSON or YAML. See `read_openapi`."""
+    return read_openapi(_document(data), source=source, server=server, prefix=prefix)
+
+
+async def fetched_document(settings: Settings, address: str) -> bytes:
+    """Return what an address answers. Raises `OpenApiUnreadable` and the errors of `Outgoing.send`."""
     from pointsman.tools.egress.http_calls import HttpCall  # Loads an HTTP client.
 
     answer = await settings.http.outgoing().send(HttpCall(method="GET", url=address))

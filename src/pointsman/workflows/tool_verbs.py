@@ -21,6 +21,16 @@ from pointsman.paging import has_words, page_by
 from pointsman.redaction import hiding
 from pointsman.tools.tool import ToolFailed
 from pointsman.values import Json, JsonObject
+from pointsman.workflows.tool_connection_changes import (
+    ConnectedToolsView,
+    ToolConnectionRequest,
+    ToolConnectionsView,
+    ToolConnectionTest,
+    connect_tools,
+    disconnect_tools,
+    list_connections,
+    try_connection,
+)
 
 ORIGINS: Final = ("function", "workflow", "http", "mcp", "command", "plugin", "client", "scripted", "builtin")
 """Origins of tools, in the order in which lists show them."""
@@ -159,6 +169,30 @@ class ToolVerbs(Verbs):
         if not await sees_tool(self.app, self.caller, name):
             raise unknown_tool(name)
         return await try_tool(self.app, name, arguments)
+
+    @verb("admin", "connect tools", audit=False)
+    async def connections(self) -> ToolConnectionsView:
+        """Return the connected MCP servers and OpenAPI documents. See `list_connections`."""
+        return await list_connections(self.app)
+
+    @verb("admin", "connect tools", target=("name",))
+    async def try_connection(
+        self, name: str, request: ToolConnectionRequest, *, call: tuple[str, JsonObject] | None = None
+    ) -> ToolConnectionTest:
+        """Ask a server or a document for its tools, and call one of them. Saves nothing. See `try_connection`."""
+        return await try_connection(self.app, name, request, by=self.caller.name, call=call)
+
+    @verb("admin", "connect tools", target=("name",))
+    async def connect(
+        self, name: str, request: ToolConnectionRequest, *, match: str | None = None
+    ) -> tuple[ConnectedToolsView, str]:
+        """Test a server or a document and store it, with its key sealed. See `connect_tools`."""
+        return await connect_tools(self.app, name, request, by=self.caller.name, match=match)
+
+    @verb("admin", "connect tools", target=("name",))
+    async def disconnect(self, name: str, *, match: str | None = None) -> None:
+        """Delete a connection and its key. See `disconnect_tools`."""
+        await disconnect_tools(self.app, name, match=match)
 
 
 async def try_tool(app: AppContext, name: str, arguments: JsonObject) -> TriedTool:

@@ -101,6 +101,9 @@ class WorkflowTools:
     async def close(self) -> None:
         """Nothing to close."""
 
+    def retire(self) -> None:
+        """Nothing to close."""
+
 
 class WorkflowTool:
     """The specification of a workflow as a tool."""

@@ -5,7 +5,7 @@ and the tools of the server, as `server__tool`.
                            └─ yes ─▶ send the request, within the timeout of the server
 
 The connection has its own task because the SDK requires the same task to open and close it, while callers come and go.
-Only the operator defines servers, in the settings.
+The operator defines servers in the settings, and admins in the web app.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ LOG: Final = logging.getLogger("pointsman.tools")
 
 
 class McpServer:
-    """An MCP server of the settings."""
+    """A client of one MCP server."""
 
     def __init__(
         self,
@@ -158,11 +158,17 @@ class McpServer:
         resolved: Callable[[str], str | None],
         rule: Callable[[str], SecretRule] = lambda _: SecretRule(),
         known: Callable[[], Redaction] = lambda: NOTHING,
+        defined: str = "",
     ) -> None:
         """`open_transport` makes the transport for an address; `resolved` returns the secret of a handle; `rule`
-        returns where a secret may be sent besides this server; `known` masks all secrets of the app."""
+        returns where a secret may be sent besides this server; `known` masks all secrets of the app; `defined` is the
+        place of the description, for hints (default: its section of the settings)."""
         self.name = name
         self.described = described
+        self._defined = defined or f"under [mcp.{name}] in the settings"
+        self._requests = 0
+        """The number of requests in progress."""
+        self._retired = False
         self._open_transport = open_transport
         self._resolved = resolved
         self._rule = rule
@@ -236,8 +242,23 @@ class McpServer:
         self._drop(self._connection)
         await asyncio.gather(*self._ending)
 
+    def retire(self) -> None:
+        """Close the connection after the requests in progress."""
+        self._retired = True
+        if not self._requests:
+            self._drop(self._connection)
+
     async def _request(self, ask: Callable[[Client], Awaitable[T]], what: str) -> T:
         """Send a request, over a new connection if the present one is broken. A request is never sent twice."""
+        self._requests += 1
+        try:
+            return await self._asked(ask, what)
+        finally:
+            self._requests -= 1
+            if self._retired:
+                self.retire()
+
+    async def _asked(self, ask: Callable[[Client], Awaitable[T]], what: str) -> T:
         if self._connection is None:
             # The import takes more than a second and would block the event loop.
             await asyncio.to_thread(self._import_sdk)
@@ -250,7 +271,7 @@ class McpServer:
             if not bound.expired():
                 raise self._failure_of(why, what, connection) from why
             message = f"the MCP server {self.name!r} did not answer about {what} within {self.timeout_s:g} s"
-            hint = f"Correct the server, or raise `timeout` under [mcp.{self.name}] in the settings."
+            hint = f"Correct the server, or raise `timeout` {self._defined}."
             raise self._with_printed("tool-timeout", message, hint, self._process) from why
         except Exception as why:
             raise self._failure_of(_innermost(why), what, connection) from why
@@ -398,13 +419,13 @@ class McpServer:
         if not reason and isinstance(why, OSError) and why.filename:
             reason = f"{why.strerror}: {why.filename!r}"
         transport = "command" if self.described.command else "url"
-        hint = f"Correct `{transport}` under [mcp.{self.name}] in the settings, or start the server."
+        hint = f"Correct `{transport}` {self._defined}, or start the server."
         if not reason and self.described.url:
             import httpx2
 
             if isinstance(why, httpx2.TransportError):
                 reason, check = connection_problem(why)
-                hint = f"{check} Its `url` is set under [mcp.{self.name}] in the settings."
+                hint = f"{check} Its `url` is set {self._defined}."
         message = f"the MCP server {self.name!r} cannot be reached: {reason or str(why) or type(why).__name__}"
         return self._with_printed("mcp-unreachable", message, hint, process)
 
@@ -598,6 +619,9 @@ class McpTools:
     async def close(self) -> None:
         await self._server.close()
 
+    def retire(self) -> None:
+        self._server.retire()
+
     def _tool(self, name: str, native: str, offered: OfferedTool | None) -> Tool:
         annotations = None if offered is None else offered.annotations
         spec = ToolSpec(
@@ -615,14 +639,15 @@ class McpTool:
 
     def __init__(self, server: McpServer, native: str, spec: ToolSpec) -> None:
         self._server = server
-        self._native = native
+        self.native = native
+        """As the server names it."""
         self.name = spec.name
         self.spec = spec
         self.limits = ToolLimits()
 
     async def run(self, arguments: JsonObject, context: ToolContext) -> Json:
         """Call the tool. Raises `ToolFailed`."""
-        return await self._server.call(self._native, arguments)
+        return await self._server.call(self.native, arguments)
 
 
 def _matches(name: str, patterns: tuple[str, ...]) -> bool:
