@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any, Final
 
 from pointsman.triggers.signatures import key_of, sign
@@ -16,6 +17,12 @@ DOCUMENT: Final = {"pointsman": 1, "id": "hello", "nodes": [{"id": "say", "type"
 ANYONE: Final = {"audience": "everyone"}
 LIKES: Final = "owner=ada&key=likes"
 GATEWAY: Final = {"kind": "openai-compatible", "key": "sk-0badcafe0badcafe", "baseUrl": "https://llm.example.com/v1"}
+FOLLOW: Final = {
+    "openapi": "3.1.0",
+    "servers": [{"url": "https://links.example.invalid"}],
+    "paths": {"/links": {"get": {"operationId": "follow", "summary": "Follow a link."}}},
+}
+LINKS: Final = {"kind": "openapi", "document": json.dumps(FOLLOW), "tools": ["follow"]}
 LOGIN: Final = {
     "type": "oauth2-code",
     "authorizeUrl": "https://id.example.com/authorize",
@@ -78,6 +85,10 @@ CALLS: Final[tuple[tuple[str, Any], ...]] = (
     ("GET /api/models/kinds", None),
     ("PUT /api/models/providers/gw", {**GATEWAY, "test": False}),
     ("DELETE /api/models/providers/gw", None),
+    ("PUT /api/tool-connections/links", LINKS),
+    ("GET /api/tool-connections", None),
+    ("POST /api/tool-connections/links/test", {**LINKS, "call": {"tool": "follow"}}),
+    ("DELETE /api/tool-connections/links", None),
     ("PUT /api/workflows/links/publication", {"title": "Links"}),
     ("GET /api/workflows/links/publication", None),
     ("PUT /api/secrets/SHOP/credential", LOGIN),

@@ -92,6 +92,9 @@ ELSEWHERE: Final = {
     "POST /api/answer-links/answer",
     "POST /api/answer-links/read",
     "PUT /api/models/providers/{name}",
+    "POST /api/tool-connections/{name}/test",
+    "PUT /api/tool-connections/{name}",
+    "DELETE /api/tool-connections/{name}",
     "PUT /api/secrets/{name}/authorization",
 }
 """Tests below, and those of links, models and credentials, reach their conflicts."""

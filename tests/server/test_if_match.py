@@ -183,6 +183,7 @@ def test_every_object_with_an_etag_is_changed_and_deleted_with_it() -> None:
             ("/api/agents/{name}/sharing", "PUT"),
             ("/api/schedules/{sid}", "DELETE"),
             ("/api/workflows/{id}/edit", "POST"),
+            *(("/api/tool-connections/{name}", method) for method in ("PUT", "DELETE")),
         )
     }
     assert taking == changed

@@ -1578,6 +1578,75 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/tool-connections": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List tool connections
+         * @description The connected MCP servers and OpenAPI documents, and the MCP servers of the settings, without keys.
+         */
+        get: operations["tools_list_connections"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/tool-connections/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Connect tools
+         * @description Test an MCP server or an OpenAPI document, then store it, with its key encrypted.
+         *
+         *     Workflows may use its tools at once, in every process. An MCP server of the settings cannot be replaced. `saved` is
+         *     false, and nothing is changed, if the test failed.
+         */
+        put: operations["tools_connect_tools"];
+        post?: never;
+        /**
+         * Disconnect tools
+         * @description Delete a connection and its key. Steps that call its tools fail from now on.
+         */
+        delete: operations["tools_disconnect_tools"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/tool-connections/{name}/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Test a tool connection
+         * @description List the tools that a server or a document offers, and call one of them, which is a real call.
+         *
+         *     Nothing is saved. The answer contains the failure if the server or the document cannot be used.
+         */
+        post: operations["tools_try_connection"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/tools": {
         parameters: {
             query?: never;
@@ -3198,6 +3267,14 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
+        /** @description A call of one of the tools. */
+        CallBody: {
+            arguments?: {
+                [key: string]: unknown;
+            };
+            /** @description The tool, as its server or document names it. */
+            tool: string;
+        };
         /** @description A call that was accepted. It does not name what it started: the sender need not see that. */
         CalledView: {
             /** @description False: the webhook's `match` does not hold, and nothing happened. */
@@ -3427,6 +3504,15 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
+        /** @description Result of connecting. */
+        ConnectedToolsView: {
+            /** @description False: the test failed, and nothing was changed. */
+            saved: boolean;
+            /** @description Null: there was no test. */
+            test: components["schemas"]["ToolConnectionTest"] | null;
+        } & {
+            [key: string]: unknown;
+        };
         /** @description A provider of models. */
         ConnectionBody: {
             /**
@@ -3463,6 +3549,70 @@ export interface components {
              * @default true
              */
             test: boolean;
+        };
+        /** @description Why a server or document cannot be used. */
+        ConnectionFailure: {
+            code: string;
+            hint: string;
+            message: string;
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description An MCP server, or an OpenAPI document, and whether to test it first. */
+        ConnectToolsBody: {
+            /**
+             * @description `bearer`: a token; `header`, `query`: a key in that header or parameter; `secret`: a stored secret or credential, which is the whole header.
+             * @default none
+             * @enum {string}
+             */
+            auth: "none" | "bearer" | "header" | "query" | "secret";
+            /**
+             * @description Name of the header or parameter.
+             * @default
+             */
+            authName: string;
+            /** @description Program and arguments of an MCP server, if the settings allow it. */
+            command?: string[];
+            /**
+             * @description The text of a document, JSON or YAML, in place of `url`.
+             * @default
+             */
+            document: string;
+            /** @description Hosts that operations may call: `api.example.com`. Empty: those of the chosen operations. */
+            hosts?: string[];
+            /** @description The token or key, never shown again. Absent: the stored one. */
+            key?: string | null;
+            /** @enum {string} */
+            kind: "mcp" | "openapi";
+            /** @description Patterns of the tools whose calls a person must approve. */
+            requiresApproval?: string[];
+            /**
+             * @description Name of the secret, with the authentication `secret`.
+             * @default
+             */
+            secret: string;
+            /**
+             * @description Address of the API; empty: as the document states.
+             * @default
+             */
+            server: string;
+            /**
+             * @description Ask for the tools first, and save only if that succeeds.
+             * @default true
+             */
+            test: boolean;
+            /**
+             * @description Time limit of a call, in seconds.
+             * @default 60
+             */
+            timeoutS: number;
+            /** @description Patterns of the tools that may be called; `*`: all. */
+            tools?: string[];
+            /**
+             * @description Address of the server or the document.
+             * @default
+             */
+            url: string;
         };
         /** @description A conversation in a list. */
         ConversationEntry: {
@@ -4804,6 +4954,22 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
+        /** @description A tool that a connection offers. */
+        OfferedToolView: {
+            description: string;
+            /** @description Of an operation; empty: a tool of an MCP server. */
+            method: string;
+            /** @description As its server or document names it. */
+            name: string;
+            parameters: {
+                [key: string]: unknown;
+            };
+            /** @description Its name in workflows. */
+            tool: string;
+            url: string;
+        } & {
+            [key: string]: unknown;
+        };
         /** @description A workflow as a model. */
         OpenAiModel: {
             created: number;
@@ -5847,6 +6013,14 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
+        /** @description The authentication that a document states. */
+        SuggestedAuth: {
+            name: string;
+            /** @enum {string} */
+            type: "none" | "bearer" | "header" | "query" | "secret";
+        } & {
+            [key: string]: unknown;
+        };
         /** @description A template with its document, its script and a sample input. */
         TemplateDetail: {
             /** @description Language -> text. */
@@ -5969,6 +6143,56 @@ export interface components {
             /** @description The title; empty: the beginning of the first message. */
             title: string;
         };
+        /** @description The connected MCP servers and OpenAPI documents. */
+        ToolConnectionsView: {
+            /** @description The commands of MCP servers that the settings allow to start; `*` stands for any text. */
+            commands: string[][];
+            connections: components["schemas"]["ToolConnectionView"][];
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description What a server or a document offers. Nothing was saved. */
+        ToolConnectionTest: {
+            auth: components["schemas"]["SuggestedAuth"] | null;
+            failure: components["schemas"]["ConnectionFailure"] | null;
+            /** @description The hosts of the operations. */
+            hosts: string[];
+            /** @description Operations and parameters of a document that cannot be tools, with the reasons. */
+            losses: string[];
+            tools: components["schemas"]["OfferedToolView"][];
+            /** @description The answer of the called tool; null: none was called. */
+            tried: components["schemas"]["TriedCall"] | null;
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description A connected MCP server or OpenAPI document, without its key; or an MCP server of the settings. */
+        ToolConnectionView: {
+            /** @enum {string} */
+            auth: "none" | "bearer" | "header" | "query" | "secret";
+            authName: string;
+            changedAt: number;
+            changedBy: string;
+            command: string[];
+            /** @description ETag of the present version, for `If-Match`; empty: it is not changed here. */
+            etag: string;
+            hosts: string[];
+            /** @description False: the settings name a server of the same name, or do not allow its command. */
+            inUse: boolean;
+            /** @enum {string} */
+            kind: "mcp" | "openapi";
+            name: string;
+            requiresApproval: string[];
+            /** @description The secret that is sent; empty: an entered key, or none. */
+            secret: string;
+            server: string;
+            /** @description `app`, or the source of the settings, which have precedence and cannot be changed here. */
+            source: string;
+            timeout: number;
+            tools: string[];
+            url: string;
+        } & {
+            [key: string]: unknown;
+        };
         /** @description Why a tool did not answer. */
         ToolFailure: {
             code: string;
@@ -6040,6 +6264,14 @@ export interface components {
             /** @description Run only what leads to these nodes. */
             until?: string[];
         };
+        /** @description The answer of a tool that was called in a test. */
+        TriedCall: {
+            failure: components["schemas"]["ConnectionFailure"] | null;
+            ok: boolean;
+            result: unknown;
+        } & {
+            [key: string]: unknown;
+        };
         /** @description The answer of a tool, or why it did not answer. */
         TriedTool: {
             failure: components["schemas"]["ToolFailure"] | null;
@@ -6082,6 +6314,59 @@ export interface components {
         TryTemplateBody: {
             /** @description Absent: the sample input of the template. */
             input?: unknown;
+        };
+        /** @description An MCP server or an OpenAPI document, and a call of one of its tools. */
+        TryToolConnectionBody: {
+            /**
+             * @description `bearer`: a token; `header`, `query`: a key in that header or parameter; `secret`: a stored secret or credential, which is the whole header.
+             * @default none
+             * @enum {string}
+             */
+            auth: "none" | "bearer" | "header" | "query" | "secret";
+            /**
+             * @description Name of the header or parameter.
+             * @default
+             */
+            authName: string;
+            /** @description Call this tool; absent: only list the tools. */
+            call?: components["schemas"]["CallBody"] | null;
+            /** @description Program and arguments of an MCP server, if the settings allow it. */
+            command?: string[];
+            /**
+             * @description The text of a document, JSON or YAML, in place of `url`.
+             * @default
+             */
+            document: string;
+            /** @description Hosts that operations may call: `api.example.com`. Empty: those of the chosen operations. */
+            hosts?: string[];
+            /** @description The token or key, never shown again. Absent: the stored one. */
+            key?: string | null;
+            /** @enum {string} */
+            kind: "mcp" | "openapi";
+            /** @description Patterns of the tools whose calls a person must approve. */
+            requiresApproval?: string[];
+            /**
+             * @description Name of the secret, with the authentication `secret`.
+             * @default
+             */
+            secret: string;
+            /**
+             * @description Address of the API; empty: as the document states.
+             * @default
+             */
+            server: string;
+            /**
+             * @description Time limit of a call, in seconds.
+             * @default 60
+             */
+            timeoutS: number;
+            /** @description Patterns of the tools that may be called; `*`: all. */
+            tools?: string[];
+            /**
+             * @description Address of the server or the document.
+             * @default
+             */
+            url: string;
         };
         /** @description A test call of a webhook. */
         TryWebhookBody: {
@@ -8729,6 +9014,107 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["SavedRevision"];
+                };
+            };
+        };
+    };
+    tools_list_connections: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ToolConnectionsView"];
+                };
+            };
+        };
+    };
+    tools_connect_tools: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description ETag of the version that was read. If it has changed since, the request is refused. */
+                "if-match"?: string;
+            };
+            path: {
+                /** @description Name of the connection; its tools begin with `NAME__`. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ConnectToolsBody"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ConnectedToolsView"];
+                };
+            };
+        };
+    };
+    tools_disconnect_tools: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description ETag of the version that was read. If it has changed since, the request is refused. */
+                "if-match"?: string;
+            };
+            path: {
+                /** @description Name of the connection; its tools begin with `NAME__`. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    tools_try_connection: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Name of the connection; its tools begin with `NAME__`. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TryToolConnectionBody"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ToolConnectionTest"];
                 };
             };
         };
