@@ -19,7 +19,7 @@ export function Servers() {
         keyOf={(one) => one.name}
         columns={[
           { name: t("tools.server"), cell: (one) => one.name },
-          { name: t("tools.state"), cell: (one) => <State server={one} /> },
+          { name: t("tools.state"), cell: (one) => <ServerState server={one} /> },
           { name: t("tools.prefix"), cell: (one) => <code className="text-xs">{one.prefix}</code> },
         ]}
       />
@@ -27,7 +27,8 @@ export function Servers() {
   );
 }
 
-function State({ server }: { server: Server }) {
+/** The number of tools that a server offers, or why it does not answer. */
+export function ServerState({ server }: { server: Server }) {
   const { t } = useTranslation();
   if (server.failure === null) return <Chip look="good">{t("tools.offers", { count: server.tools })}</Chip>;
   return (

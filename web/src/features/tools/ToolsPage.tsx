@@ -11,6 +11,8 @@ import { SearchBox } from "@/components/SearchBox";
 import { EmptyMessage } from "@/components/StatusMessage";
 import { ToggleChip } from "@/components/ToggleChip";
 import { useDebouncedInput } from "@/components/useDebouncedInput";
+import { useHasRole } from "@/components/useHasRole";
+import { Connections } from "./Connections";
 import { Servers } from "./Servers";
 import { ToolChips } from "./ToolChips";
 import { ToolDescription } from "./ToolDescription";
@@ -23,6 +25,7 @@ export function ToolsPage() {
   const [typed, type] = useDebouncedInput(words, setWords);
   const [origin, setOrigin] = useState<string | null>(null);
   const known = useInfiniteQuery(toolsFound(words, origin));
+  const isAdmin = useHasRole("admin");
   return (
     <Page
       title={t("tools.title")}
@@ -50,9 +53,7 @@ export function ToolsPage() {
         }}
       </QueryResult>
       <LoadMore query={known} />
-      <div className="mt-8 empty:hidden">
-        <Servers />
-      </div>
+      <div className="mt-8 empty:hidden">{isAdmin ? <Connections /> : <Servers />}</div>
     </Page>
   );
 }

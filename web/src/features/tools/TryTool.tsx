@@ -16,8 +16,6 @@ const SchemaForm = lazy(() => import("@/forms/SchemaForm").then((part) => ({ def
 export function TryTool({ tool }: { tool: Tool }) {
   const { t } = useTranslation();
   const mayTry = useHasRole("editor");
-  const [given, setGiven] = useState<Json>({});
-  const call = useMutation<TriedTool, ApiError, JsonObject>({ mutationFn: (said) => tryTool(tool.name, said) });
   if (!tool.enabled)
     return (
       <p className="text-ink-soft">
@@ -35,9 +33,21 @@ export function TryTool({ tool }: { tool: Tool }) {
   return (
     <Card>
       <p className="mb-3 text-ink-soft">{t("tools.tryAbout")}</p>
+      <ToolCallForm schema={tool.parameters as JsonObject} call={(given) => tryTool(tool.name, given)} />
+    </Card>
+  );
+}
+
+/** The arguments of a tool as a form, and the answer of the call. */
+export function ToolCallForm(props: { schema: JsonObject; call: (given: JsonObject) => Promise<TriedTool> }) {
+  const { t } = useTranslation();
+  const [given, setGiven] = useState<Json>({});
+  const call = useMutation<TriedTool, ApiError, JsonObject>({ mutationFn: props.call });
+  return (
+    <>
       <Suspense fallback={<Loading />}>
         <SchemaForm
-          schema={tool.parameters as JsonObject}
+          schema={props.schema}
           value={given}
           onChange={setGiven}
           onSubmit={(said) => call.mutate((said ?? {}) as JsonObject)}
@@ -49,7 +59,7 @@ export function TryTool({ tool }: { tool: Tool }) {
         {call.isError ? <ErrorMessage error={call.error} /> : null}
         {call.data ? <Answer result={call.data} /> : null}
       </div>
-    </Card>
+    </>
   );
 }
 

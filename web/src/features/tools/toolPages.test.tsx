@@ -26,6 +26,7 @@ let servers: Server[] = [];
 beforeEach(() => {
   tools = [tool("calculator"), tool("current_time")];
   servers = [];
+  server.get("/api/tool-connections", { connections: [], commands: [] });
   server.get("/api/tools", ({ query }) => {
     const words = query.get("search") ?? "";
     const origin = query.get("origin");
@@ -89,6 +90,7 @@ describe("tool pages", () => {
   it("show why an MCP server does not respond", async () => {
     const failure = { code: "mcp-unreachable", message: "/nowhere/server is not there", hint: "" };
     servers = [{ name: "files", prefix: "files_", tools: 0, failure }];
+    server.get("/api/me", keyed("vera", "viewer"));
     await open("/tools");
     const table = within(await screen.findByRole("table", { name: "MCP servers" }));
     expect(table.getByRole("row", { name: /files/ }).textContent).toContain("mcp-unreachable");
