@@ -69,6 +69,14 @@ async def entry_etag(entries: ConfigStore, kind: str, key: str) -> str:
     return NOTHING if entry is None else content_etag(entry.value)
 
 
+async def matched_entry(entries: ConfigStore, kind: str, key: str, match: str | None, what: str) -> str | None:
+    """Return the ETag that a write of an entry must replace, for `put_after` and `delete_after`. See `match_etag`."""
+    if match is None:
+        return None
+    mark = await entry_etag(entries, kind, key)
+    return match_etag(match, None if mark == NOTHING else etag_of(mark), mark, revision_moved(what))
+
+
 async def put_after(entries: ConfigStore, kind: str, key: str, value: Json, *, after: str | None, what: str) -> None:
     """Write an entry; with `after`, only over content with that ETag. Raises `RevisionMoved`;
     `what` as in "the title"."""

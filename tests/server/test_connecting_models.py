@@ -28,6 +28,8 @@ async def test_a_provider_is_connected_chosen_and_disconnected_without_its_key_i
     async with serving(model=None, settings=Settings()) as served:
         answers = [await served.client.put(PLACE, json=SAVED)]
         assert answers[0].json() == {"saved": True, "ping": None, "default": "gw:m"}
+        read = (await served.client.get("/api/models")).json()
+        old = {"if-match": read["defaultEtag"]}
         answers.append(await served.client.put("/api/models/default", json={"model": "gw:other"}))
         assert (await served.client.get("/api/models")).json()["default"] == "gw:other"
         assert (await served.client.get("/ready")).json()["model"] == "configured"
@@ -37,6 +39,15 @@ async def test_a_provider_is_connected_chosen_and_disconnected_without_its_key_i
         answers += [await served.client.put(PLACE, json={**SAVED, "surprise": 1})]
         assert [one.status_code for one in answers] == [200, 204, *[200] * len(paths), 422, 422]
         assert all(CANARY not in one.text for one in answers)
+        late = await served.client.put("/api/models/default", json={"model": "gw:late"}, headers=old)
+        assert (late.status_code, late.json()["code"]) == (409, "revision-moved")
+        etag = {"if-match": read["providers"][0]["etag"]}
+        assert (await served.client.put(PLACE, json={**SAVED, "default": False}, headers=etag)).status_code == 200
+        for late in (
+            await served.client.put(PLACE, json=SAVED, headers=etag),
+            await served.client.delete(PLACE, headers=etag),
+        ):
+            assert (late.status_code, late.json()["code"]) == (409, "revision-moved")
         assert (await served.client.delete(PLACE)).status_code == 204
         assert (await served.client.delete(PLACE)).status_code == 404
         assert (await served.client.get("/api/models")).json()["default"] is None

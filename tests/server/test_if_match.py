@@ -170,6 +170,37 @@ async def test_a_revision_is_shared_like_its_workflow(world: Served) -> None:
     assert (await world.client.get("/api/workflows/chain/sharing")).json()["groups"] == ["desk"]
 
 
+REPLACED: Final = (
+    "/api/datasets/{name}",
+    "/api/models/providers/{name}",
+    "/api/tool-connections/{name}",
+    "/api/workflows/{id}/publication",
+)
+"""Objects that a `PUT` replaces; the view has the ETag."""
+
+
+@pytest.mark.parametrize(
+    ("path", "first", "second"),
+    [
+        ("/api/datasets/links", {"workflow": "chain", "name": "a"}, {"workflow": "chain", "name": "b"}),
+        ("/api/workflows/chain/publication", {"title": "a"}, {"title": "b"}),
+    ],
+)
+async def test_a_replaced_object_is_not_overwritten_by_a_writer_of_an_old_version(
+    world: Served, path: str, first: dict[str, str], second: dict[str, str]
+) -> None:
+    client = world.client
+    assert (await client.put(path, json=first, headers={"if-match": '"0badcafe0badcafe"'})).status_code == 409
+    read = (await client.put(path, json=first)).headers["etag"]
+    assert (await client.get(path)).headers["etag"] == read == (await client.get(path)).json()["etag"]
+    changed = await client.put(path, json=second, headers={"if-match": read})
+    assert changed.is_success
+    old = {"if-match": read}
+    for reply in (await client.put(path, json=first, headers=old), await client.delete(path, headers=old)):
+        assert (reply.status_code, reply.json()["code"]) == (409, "revision-moved")
+    assert (await client.delete(path, headers={"if-match": changed.headers["etag"]})).status_code == 204
+
+
 def test_every_object_with_an_etag_is_changed_and_deleted_with_it() -> None:
     taking = {one.name for one in OPERATIONS if any(p["name"] == "if-match" for p in one.parameters("header"))}
     changed = {
@@ -183,16 +214,13 @@ def test_every_object_with_an_etag_is_changed_and_deleted_with_it() -> None:
             ("/api/agents/{name}/sharing", "PUT"),
             ("/api/schedules/{sid}", "DELETE"),
             ("/api/workflows/{id}/edit", "POST"),
-            *(("/api/tool-connections/{name}", method) for method in ("PUT", "DELETE")),
+            *((path, method) for path in REPLACED for method in ("PUT", "DELETE")),
+            ("/api/models/default", "PUT"),
         )
     }
     assert taking == changed
     without = {one.name for one in OPERATIONS if one.method in ("PUT", "PATCH")} - taking
     assert without == {
-        "PUT /api/datasets/{name}",
         "PUT /api/memory/{scope}/value",
-        "PUT /api/models/default",
-        "PUT /api/models/providers/{name}",
         "PUT /api/secrets/{name}/authorization",
-        "PUT /api/workflows/{id}/publication",
     }, "docs/design/http-api.md gives the reasons"

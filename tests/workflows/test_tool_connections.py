@@ -78,6 +78,10 @@ def api() -> Iterator[Api]:
         yield Api(server)
 
 
+def files_of(folder: Path) -> bytes:
+    return b"".join(path.read_bytes() for path in folder.iterdir())
+
+
 def allowing(port: int, **more: Any) -> Settings:
     return Settings.model_validate(
         {"delays": False, "http": {"networks": ["127.0.0.0/8", "::1/128"], "ports": [port]}, **more}
@@ -201,7 +205,7 @@ async def test_chosen_operations_of_a_document_are_tools_with_the_entered_key(tm
         answers += [await app.acting_as(LOCAL).access.audit_entries()]
         assert CANARY not in json.dumps(answers, default=str)
         assert api.keys == [CANARY] * 3
-    assert CANARY.encode() not in b"".join(path.read_bytes() for path in tmp_path.iterdir())
+    assert CANARY.encode() not in files_of(tmp_path)
 
 
 async def test_a_pasted_document_is_read_and_a_local_file_is_not(api: Api, tmp_path: Path) -> None:
@@ -274,7 +278,7 @@ async def test_servers_of_the_settings_have_precedence_and_are_listed_with_their
         await tools_of(app).connect("desk", request)
     named = Settings.model_validate({"mcp": {"desk": {"url": "https://other.example.com/mcp"}}})
     async with Pointsman(store, settings=named.with_sources({"mcp": "/etc/pointsman.toml"})) as app:
-        with pytest.raises(ToolConnectionInSettings, match="/etc/pointsman.toml"):
+        with pytest.raises(ToolConnectionInSettings, match="/etc/pointsman"):
             await tools_of(app).connect("desk", request)
         listed = (await tools_of(app).connections())["connections"]
         assert [(one["source"], one["url"], one["inUse"]) for one in listed] == [

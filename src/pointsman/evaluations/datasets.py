@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from pointsman.context import AppContext
 from pointsman.errors import AuthorError, CallerError
+from pointsman.etags import content_etag, delete_after, etag_of, matched_entry, put_after
 from pointsman.evaluations.scorers import Scorer
 from pointsman.store.errors import EntryMoved
 from pointsman.values import Json, JsonObject
@@ -57,8 +58,14 @@ class Dataset(Struct, frozen=True, kw_only=True):
     scorers: tuple[Scorer, ...] = ()
     """How outputs are scored, unless a run states otherwise."""
     count: int = 0
+    digest: str = ""
+    """Hash of the cases."""
     by: str = ""
     at: float = 0.0
+
+    @property
+    def etag(self) -> str:
+        return etag_of(content_etag(msgspec.to_builtins(self)))
 
 
 async def find_dataset(app: AppContext, name: str) -> Dataset | None:
@@ -78,16 +85,22 @@ async def cases_of(app: AppContext, name: str) -> list[DatasetCase]:
     return [] if entry is None else msgspec.convert(entry.value, list[DatasetCase])
 
 
-async def save_dataset(app: AppContext, dataset: Dataset, cases: Sequence[DatasetCase]) -> Dataset:
-    """Add or replace a dataset. Raises `DatasetInvalid` for too many or too large cases."""
+async def save_dataset(
+    app: AppContext, dataset: Dataset, cases: Sequence[DatasetCase], *, match: str | None = None
+) -> Dataset:
+    """Add or replace a dataset. `match`: see `etags.match_etag`. Raises `DatasetInvalid` for too many or too large
+    cases, `RevisionMoved`."""
     if len(cases) > CASES_MAX:
         raise DatasetInvalid(f"a dataset has at most {CASES_MAX} cases, not {len(cases)}", hint="Split it.")
     stored: Json = msgspec.to_builtins(cases)
     if len(msgspec.json.encode(stored)) > BYTES_MAX:
         raise DatasetInvalid(f"the cases are larger than {BYTES_MAX // 1_000_000} MB", hint="Split the dataset.")
-    made = msgspec.structs.replace(dataset, count=len(cases), at=app.clock.now())
-    await app.store.entries.put(CASES, dataset.id, stored)
-    await app.store.entries.put(DATASET, dataset.id, msgspec.to_builtins(made))
+    made = msgspec.structs.replace(dataset, count=len(cases), digest=content_etag(stored), at=app.clock.now())
+    entries, what = app.store.entries, f"the dataset {dataset.id!r}"
+    after = await matched_entry(entries, DATASET, dataset.id, match, what)
+    # First: a refused writer must not replace the cases.
+    await put_after(entries, DATASET, dataset.id, msgspec.to_builtins(made), after=after, what=what)
+    await entries.put(CASES, dataset.id, stored)
     return made
 
 
@@ -98,20 +111,22 @@ async def add_case(app: AppContext, dataset: Dataset, case: DatasetCase) -> Data
         before: list[Json] = [] if entry is None or not isinstance(entry.value, list) else entry.value
         if len(before) >= CASES_MAX:
             raise DatasetInvalid(f"a dataset has at most {CASES_MAX} cases", hint="Delete some, or use another one.")
+        cases: list[Json] = [*before, msgspec.to_builtins(case)]
         try:
-            await app.store.entries.put(
-                CASES, dataset.id, [*before, msgspec.to_builtins(case)], after=0 if entry is None else entry.version
-            )
+            await app.store.entries.put(CASES, dataset.id, cases, after=0 if entry is None else entry.version)
         except EntryMoved:
             continue
-        made = msgspec.structs.replace(dataset, count=len(before) + 1, at=app.clock.now())
+        made = msgspec.structs.replace(dataset, count=len(cases), digest=content_etag(cases), at=app.clock.now())
         await app.store.entries.put(DATASET, dataset.id, msgspec.to_builtins(made))
         return made
 
 
-async def delete_dataset(app: AppContext, name: str) -> None:
-    """Delete a dataset with its cases. Runs keep the cases that they were started with."""
-    await app.store.entries.delete(DATASET, name)
+async def delete_dataset(app: AppContext, name: str, *, match: str | None = None) -> None:
+    """Delete a dataset with its cases. Runs keep the cases that they were started with. `match`: see
+    `etags.match_etag`. Raises `RevisionMoved`."""
+    what = f"the dataset {name!r}"
+    after = await matched_entry(app.store.entries, DATASET, name, match, what)
+    await delete_after(app.store.entries, DATASET, name, after=after, what=what)
     await app.store.entries.delete(CASES, name)
 
 

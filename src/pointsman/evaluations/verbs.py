@@ -47,6 +47,8 @@ class DatasetView(TypedDict):
     count: int
     by: str
     at: float
+    etag: str
+    """ETag of the present version, for `If-Match`."""
 
 
 class DatasetList(TypedDict):
@@ -76,6 +78,7 @@ def dataset_view(one: Dataset) -> DatasetView:
         "count": one.count,
         "by": one.by,
         "at": one.at,
+        "etag": one.etag,
     }
 
 
@@ -111,9 +114,13 @@ class EvaluationVerbs(Verbs):
         *,
         title: str = "",
         scorers: tuple[Scorer, ...] = (),
+        match: str | None = None,
     ) -> DatasetView:
-        """Add or replace a dataset for a workflow. Raises `UnknownWorkflow`, `DatasetInvalid`, `ScorerInvalid`, and
-        `UnknownDataset` for one that belongs to a workflow which the caller may not see."""
+        """Add or replace a dataset for a workflow. `match`: see `etags.match_etag`.
+
+        Raises `UnknownWorkflow`, `DatasetInvalid`, `ScorerInvalid`, `RevisionMoved`, and `UnknownDataset` for one that
+        belongs to a workflow which the caller may not see.
+        """
         await must_see_workflow(self.app, self.caller, workflow)
         if scorers:
             check_scorers(scorers)
@@ -122,7 +129,7 @@ class EvaluationVerbs(Verbs):
         dataset = Dataset(
             id=name, name=title or name, workflow=WorkflowId(workflow), scorers=scorers, by=self.caller.name
         )
-        return dataset_view(await save_dataset(self.app, dataset, cases))
+        return dataset_view(await save_dataset(self.app, dataset, cases, match=match))
 
     @verb("editor", "write datasets", target=("name", "execution"))
     async def add_case(self, name: str, execution: str) -> DatasetView:
@@ -135,10 +142,10 @@ class EvaluationVerbs(Verbs):
         return dataset_view(await add_case(self.app, dataset, case))
 
     @verb("editor", "write datasets", target=("name",))
-    async def delete_dataset(self, name: str) -> None:
-        """Delete a dataset; its runs stay. Raises `UnknownDataset`."""
+    async def delete_dataset(self, name: str, *, match: str | None = None) -> None:
+        """Delete a dataset; its runs stay. Raises `UnknownDataset`, `RevisionMoved`."""
         await self._dataset(name)
-        await delete_dataset(self.app, name)
+        await delete_dataset(self.app, name, match=match)
 
     @verb("operator", "run workflows", target=("name", "workflow"), made=_run_id)
     async def start(

@@ -15,7 +15,7 @@ from pointsman.models.key_pool import KeyPool
 from pointsman.models.prices import LIST, PER, cost_usd, list_day, list_version
 from pointsman.models.provider import FROM_ENVIRONMENT, HANDLE, KINDS, Provider, ProviderSettings
 from pointsman.models.transport import is_scripted
-from pointsman.operations.model_connections import connected_records
+from pointsman.operations.model_connections import connected_records, default_etag, provider_etag
 from pointsman.operations.model_ping import ModelPing, ping_model
 from pointsman.workflows.models import models_for, provider_for
 
@@ -67,6 +67,8 @@ class ModelProviderView(TypedDict):
     """Source of its keys: `settings`, an environment variable, its own `client`, or `app` if an admin connected it."""
     missing: str | None
     """Why it cannot be called; null: it can."""
+    etag: str
+    """ETag of the present connection, for `If-Match`; empty: it was not connected in the app."""
 
 
 class ModelCatalogue(TypedDict):
@@ -76,6 +78,8 @@ class ModelCatalogue(TypedDict):
     defaultFrom: str | None
     """Source of the default model: a file, a variable, an option, or `app` if an admin chose it; null: there is
     none."""
+    defaultEtag: str
+    """ETag of the chosen default model, for `If-Match`; empty: none was chosen in the app."""
     forEveryAgent: bool
     """The default model is used for all agents, whatever model they name."""
     models: list[NamedModelView]
@@ -99,7 +103,10 @@ def list_models(app: AppContext) -> ModelCatalogue:
     for name, variable in settings.providers_by_key().items():
         if name not in settings.providers:
             providers.append(_provider(app, name, ProviderSettings(kind=name), source=variable))
-    providers += [_provider(app, name, one.settings, source=CONNECTED) for name, one in connected.items()]
+    providers += [
+        {**_provider(app, name, one.settings, source=CONNECTED), "etag": provider_etag(one)}
+        for name, one in connected.items()
+    ]
     configured = settings.providers.keys() | settings.providers_by_key().keys() | connected.keys()
     pools = app.services.models.pools()
     providers += [
@@ -108,6 +115,7 @@ def list_models(app: AppContext) -> ModelCatalogue:
     return {
         "default": answers,
         "defaultFrom": None if answers is None else _source_of_default(app),
+        "defaultEtag": default_etag(app),
         "forEveryAgent": app.services.model is not None,
         "models": [_model(app, name, uses) for name, uses in named_models(app).items()],
         "providers": providers,
@@ -207,6 +215,7 @@ def _provider(app: AppContext, name: str, settings: ProviderSettings, *, source:
         "interval": settings.interval.seconds,
         "source": source if source != "settings" or settings.keys else provider.key_variable() or "settings",
         "missing": missing,
+        "etag": "",
     }
 
 
@@ -225,6 +234,7 @@ def _unconfigured_provider(app: AppContext, name: str, pool: KeyPool) -> ModelPr
         "interval": settings.interval.seconds,
         "source": ITS_CLIENT,
         "missing": None,
+        "etag": "",
     }
 
 

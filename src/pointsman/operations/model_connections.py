@@ -20,6 +20,7 @@ from typing_extensions import TypedDict
 from pointsman.auth.vault import VAULT
 from pointsman.context import AppContext
 from pointsman.errors import CallerError
+from pointsman.etags import content_etag, delete_after, etag_of, matched_entry, put_after
 from pointsman.extras import install_hint, is_importable, is_installed
 from pointsman.models.prices import listed_models
 from pointsman.models.provider import HANDLE, KINDS, Provider, ProviderSettings
@@ -191,6 +192,8 @@ class StoredProviders:
         self.providers: Mapping[str, Provider] = {}
         self.records: Mapping[str, StoredProvider] = {}
         self.default = ""
+        self.default_etag = ""
+        """ETag of the chosen default model; empty: none is chosen."""
 
     async def refresh(self) -> None:
         """Read the entries and the secrets, if that was more than a second ago."""
@@ -208,6 +211,7 @@ class StoredProviders:
         self._state, self.records = state, records
         self.providers = {name: open_provider(self._settings, one) for name, one in records.items()}
         self.default = "" if default is None else msgspec.convert(default.value, StoredDefault).model
+        self.default_etag = "" if default is None else etag_of(content_etag(default.value))
         self.version += 1
 
     def changed(self) -> None:
@@ -259,12 +263,17 @@ def _kind(settings: Settings, name: str) -> ProviderKindView:
     }
 
 
-async def connect_provider(app: AppContext, name: str, request: ConnectionRequest, *, by: str) -> ProviderConnection:
+async def connect_provider(
+    app: AppContext, name: str, request: ConnectionRequest, *, by: str, match: str | None = None
+) -> ProviderConnection:
     """Test a provider and store it, with its key sealed. Takes effect at once here, and within a second elsewhere.
 
-    Raises `ProviderInvalid`, `ProviderInSettings`, and the errors of `Vault.set`.
+    `match`: see `etags.match_etag`. Raises `ProviderInvalid`, `ProviderInSettings`, `RevisionMoved`, and the errors of
+    `Vault.set`.
     """
     _check(app.settings, name, request)
+    entries, what = app.store.entries, f"the provider {name!r}"
+    after = await matched_entry(entries, PROVIDER, name, match, what)
     stored = _connected(app)
     await stored.refresh()
     before = stored.records.get(name)
@@ -288,7 +297,7 @@ async def connect_provider(app: AppContext, name: str, request: ConnectionReques
     if key:
         record = msgspec.structs.replace(record, secret=secret_of(name))
         await app[VAULT].set(record.secret, key, rule=SecretRule(), by=by)
-    await app.store.entries.put(PROVIDER, name, msgspec.to_builtins(record))
+    await put_after(entries, PROVIDER, name, msgspec.to_builtins(record), after=after, what=what)
     stored.changed()
     await app.services.models.refresh()
     if request.default:
@@ -296,35 +305,38 @@ async def connect_provider(app: AppContext, name: str, request: ConnectionReques
     return {"saved": True, "ping": ping, "default": app.services.models.choice.default or None}
 
 
-async def disconnect_provider(app: AppContext, name: str) -> None:
-    """Delete a connected provider with its key, and the default model if it is one of this provider. Raises
-    `NoSuchProvider`."""
+async def disconnect_provider(app: AppContext, name: str, *, match: str | None = None) -> None:
+    """Delete a connected provider with its key, and the default model if it is one of this provider. `match`: see
+    `etags.match_etag`. Raises `NoSuchProvider`, `RevisionMoved`."""
     stored = _connected(app)
     entry = await app.store.entries.find(PROVIDER, name)
     if entry is None:
         raise NoSuchProvider(f"no provider {name[:60]!r} is connected", hint="GET /api/models lists the providers.")
     record = msgspec.convert(entry.value, StoredProvider)
+    what = f"the provider {name!r}"
+    after = await matched_entry(app.store.entries, PROVIDER, name, match, what)
+    await delete_after(app.store.entries, PROVIDER, name, after=after, what=what)
     if stored.default.partition(":")[0] == name:
         await app.store.entries.delete(DEFAULT, DEFAULT)
-    await app.store.entries.delete(PROVIDER, name)
     if record.secret and any(one.name == record.secret for one in await app[VAULT].all()):
         await app[VAULT].delete(record.secret)
     stored.changed()
     await app.services.models.refresh()
 
 
-async def choose_default(app: AppContext, model: str, *, by: str) -> None:
-    """Use this model for agents without one; empty: none. Raises `ProviderInSettings` if the settings name one,
-    `ModelUnusable`."""
-    settings = app.settings
+async def choose_default(app: AppContext, model: str, *, by: str, match: str | None = None) -> None:
+    """Use this model for agents without one; empty: none. `match`: see `etags.match_etag`. Raises `ProviderInSettings`
+    if the settings name one, `ModelUnusable`, `RevisionMoved`."""
+    settings, entries, what = app.settings, app.store.entries, "the default model"
     if app.services.model or settings.model:
         where = settings.sources.get("model", "an option of the command")
         raise ProviderInSettings(
             f"{where} sets the default model {app.services.model or settings.model!r}, which has precedence",
             hint="Remove `model` there and restart the server; then choose a default model here.",
         )
+    after = await matched_entry(entries, DEFAULT, DEFAULT, match, what)
     if not model:
-        await app.store.entries.delete(DEFAULT, DEFAULT)
+        await delete_after(entries, DEFAULT, DEFAULT, after=after, what=what)
     else:
         _check_model(model)
         if is_scripted(model):
@@ -333,7 +345,7 @@ async def choose_default(app: AppContext, model: str, *, by: str) -> None:
         await app.services.models.refresh()
         app.services.models.check([model])
         record = StoredDefault(model=model, changed=Instant(app.clock.now()), by=by)
-        await app.store.entries.put(DEFAULT, DEFAULT, msgspec.to_builtins(record))
+        await put_after(entries, DEFAULT, DEFAULT, msgspec.to_builtins(record), after=after, what=what)
     _connected(app).changed()
     await app.services.models.refresh()
 
@@ -347,6 +359,17 @@ def connected_records(app: AppContext) -> Mapping[str, StoredProvider]:
     """Return the connected providers in use."""
     found = app.services.models.connected
     return found.records if isinstance(found, StoredProviders) else {}
+
+
+def provider_etag(record: StoredProvider) -> str:
+    """Return the ETag of a connected provider."""
+    return etag_of(content_etag(msgspec.to_builtins(record)))
+
+
+def default_etag(app: AppContext) -> str:
+    """Return the ETag of the chosen default model; empty: none is chosen."""
+    found = app.services.models.connected
+    return found.default_etag if isinstance(found, StoredProviders) else ""
 
 
 def _connected(app: AppContext) -> StoredProviders:

@@ -187,19 +187,21 @@ class OperationVerbs(Verbs):
         return provider_kinds(self.app.settings)
 
     @verb("admin", "connect models", target=("name",))
-    async def connect_provider(self, name: str, request: ConnectionRequest) -> ProviderConnection:
+    async def connect_provider(
+        self, name: str, request: ConnectionRequest, *, match: str | None = None
+    ) -> ProviderConnection:
         """Test a provider of models and store it, with its key sealed. See `connect_provider`."""
-        return await connect_provider(self.app, name, request, by=self.caller.name)
+        return await connect_provider(self.app, name, request, by=self.caller.name, match=match)
 
     @verb("admin", "connect models", target=("name",))
-    async def disconnect_provider(self, name: str) -> None:
-        """Delete a connected provider and its key. Raises `NoSuchProvider`."""
-        await disconnect_provider(self.app, name)
+    async def disconnect_provider(self, name: str, *, match: str | None = None) -> None:
+        """Delete a connected provider and its key. Raises `NoSuchProvider`, `RevisionMoved`."""
+        await disconnect_provider(self.app, name, match=match)
 
     @verb("admin", "connect models", target=("model",))
-    async def choose_default_model(self, model: str) -> None:
+    async def choose_default_model(self, model: str, *, match: str | None = None) -> None:
         """Use a model for agents without one; empty: none. See `choose_default`."""
-        await choose_default(self.app, model, by=self.caller.name)
+        await choose_default(self.app, model, by=self.caller.name, match=match)
 
 
 async def _with_first(first: bytes, lines: AsyncIterator[bytes]) -> AsyncIterator[bytes]:

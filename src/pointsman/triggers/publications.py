@@ -27,6 +27,7 @@ from pointsman.auth.sharing import must_own
 from pointsman.auth.subjects import DEFINITIONS
 from pointsman.context import AppContext, Part
 from pointsman.errors import AuthorError, CallerError
+from pointsman.etags import content_etag, delete_after, etag_of, matched_entry, put_after
 from pointsman.executions.children import view_of
 from pointsman.executions.start import start_as
 from pointsman.triggers.starts import owner_for
@@ -109,6 +110,8 @@ class PublicationView(TypedDict):
     origins: list[str]
     changedAt: float | None
     changedBy: str
+    etag: str
+    """ETag of the present version, for `If-Match`; empty: it is not published."""
 
 
 class FormView(TypedDict):
@@ -153,6 +156,7 @@ NOT_PUBLISHED: Final[PublicationView] = {
     "origins": [],
     "changedAt": None,
     "changedBy": "",
+    "etag": "",
 }
 
 
@@ -178,15 +182,24 @@ async def publication_of(app: AppContext, caller: Caller, workflow: str) -> Publ
 
 
 async def publish(
-    app: AppContext, caller: Caller, workflow: str, request: PublicationRequest, *, new_link: bool
+    app: AppContext,
+    caller: Caller,
+    workflow: str,
+    request: PublicationRequest,
+    *,
+    new_link: bool,
+    match: str | None = None,
 ) -> PublicationView:
-    """Publish a workflow, or change its publication. The link stays unless `new_link` is set.
+    """Publish a workflow, or change its publication. The link stays unless `new_link` is set. `match`: see
+    `etags.match_etag`.
 
-    Raises `NotAllowed` unless the caller owns the workflow, `UnknownWorkflow`, `PublicationInvalid`.
+    Raises `NotAllowed` unless the caller owns the workflow, `UnknownWorkflow`, `PublicationInvalid`, `RevisionMoved`.
     """
     await must_own(app, caller, workflow, "publish it")
     await app[DEFINITIONS].saved(workflow)
     _check(request)
+    what = f"the publication of {workflow!r}"
+    after = await matched_entry(app.store.entries, PUBLICATION, workflow, match, what)
     entry = await app.store.entries.find(PUBLICATION, workflow)
     before = None if entry is None else msgspec.convert(entry.value, Publication)
     keeps = before is not None and not new_link
@@ -199,24 +212,28 @@ async def publish(
         changed=Instant(app.clock.now()),
         by=caller.name,
     )
+    value = msgspec.to_builtins(publication)
+    await put_after(app.store.entries, PUBLICATION, workflow, value, after=after, what=what)
     if before is not None and not keeps:
         await app.store.entries.delete(TOKEN, before.token)
-    await app.store.entries.put(PUBLICATION, workflow, msgspec.to_builtins(publication))
     await app.store.entries.put(TOKEN, publication.token, workflow)
     return publication_view(publication)
 
 
-async def unpublish(app: AppContext, caller: Caller, workflow: str) -> None:
-    """Withdraw a publication. Its link and the runs that were started by it are refused from now on. Idempotent."""
+async def unpublish(app: AppContext, caller: Caller, workflow: str, *, match: str | None = None) -> None:
+    """Withdraw a publication. Its link and the runs that were started by it are refused from now on. Idempotent without
+    `match`: see `etags.match_etag`. Raises `RevisionMoved`."""
     await must_own(app, caller, workflow, "unpublish it")
-    await drop_publication(app, workflow)
+    await drop_publication(app, workflow, match=match)
 
 
-async def drop_publication(app: AppContext, workflow: str) -> None:
-    """Delete the publication of a workflow, if there is one."""
+async def drop_publication(app: AppContext, workflow: str, *, match: str | None = None) -> None:
+    """Delete the publication of a workflow, if there is one. Raises `RevisionMoved`."""
+    what = f"the publication of {workflow!r}"
+    after = await matched_entry(app.store.entries, PUBLICATION, workflow, match, what)
     entry = await app.store.entries.find(PUBLICATION, workflow)
     if entry is not None:
-        await app.store.entries.delete(PUBLICATION, workflow)
+        await delete_after(app.store.entries, PUBLICATION, workflow, after=after, what=what)
         await app.store.entries.delete(TOKEN, msgspec.convert(entry.value, Publication).token)
 
 
@@ -289,6 +306,7 @@ def publication_view(publication: Publication) -> PublicationView:
         "origins": [*publication.origins],
         "changedAt": publication.changed,
         "changedBy": publication.by,
+        "etag": etag_of(content_etag(msgspec.to_builtins(publication))),
     }
 
 

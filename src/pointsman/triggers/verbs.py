@@ -292,16 +292,18 @@ class PublicationVerbs(Verbs):
         return await publication_of(self.app, self.caller, workflow)
 
     @verb("editor", "publish workflows", target=("workflow",))
-    async def publish(self, workflow: str, request: PublicationRequest, *, new_link: bool = False) -> PublicationView:
+    async def publish(
+        self, workflow: str, request: PublicationRequest, *, new_link: bool = False, match: str | None = None
+    ) -> PublicationView:
         """Publish a workflow, as its owner or an admin. See `publications.publish`."""
         await must_see_workflow(self.app, self.caller, workflow)
-        return await publish(self.app, self.caller, workflow, request, new_link=new_link)
+        return await publish(self.app, self.caller, workflow, request, new_link=new_link, match=match)
 
     @verb("editor", "publish workflows", target=("workflow",))
-    async def unpublish(self, workflow: str) -> None:
-        """Withdraw the publication of a workflow, as its owner or an admin. Idempotent."""
+    async def unpublish(self, workflow: str, *, match: str | None = None) -> None:
+        """Withdraw the publication of a workflow, as its owner or an admin. Idempotent without `match`."""
         await must_see_workflow(self.app, self.caller, workflow)
-        await unpublish(self.app, self.caller, workflow)
+        await unpublish(self.app, self.caller, workflow, match=match)
 
     @verb("operator", "run workflows")
     async def start(self, publication: Publication, input: Json, key: str) -> StartedRun:

@@ -17,16 +17,7 @@ from pointsman.context import AppContext
 from pointsman.engine.failures import Failure
 from pointsman.engine.reports import ToolCall
 from pointsman.errors import OperatorError
-from pointsman.etags import (
-    NOTHING,
-    content_etag,
-    delete_after,
-    entry_etag,
-    etag_of,
-    match_etag,
-    put_after,
-    revision_moved,
-)
+from pointsman.etags import content_etag, delete_after, etag_of, matched_entry, put_after
 from pointsman.executors.secrets import masked_failure
 from pointsman.ports import SecretRule
 from pointsman.redaction import Redaction, hiding
@@ -269,8 +260,7 @@ async def connect_tools(
     """
     _check(app.settings, name, request)
     what = f"the connection {name!r}"
-    mark = await entry_etag(app.store.entries, KIND, name)
-    after = match_etag(match, None if mark == NOTHING else etag_of(mark), mark, revision_moved(what))
+    after = await matched_entry(app.store.entries, KIND, name, match, what)
     before = await _stored(app, name)
     try:
         connection, imported = await _connection(app, name, request, before, by=by)
@@ -298,12 +288,11 @@ async def disconnect_tools(app: AppContext, name: str, *, match: str | None = No
     """Delete a connection and its key. Raises `NoSuchToolConnection`, `RevisionMoved`."""
     what = f"the connection {name[:60]!r}"
     before = await _stored(app, name)
-    mark = await entry_etag(app.store.entries, KIND, name)
     if before is None:
         raise NoSuchToolConnection(
             f"no tools are connected as {name[:60]!r}", hint="GET /api/tool-connections lists them."
         )
-    after = match_etag(match, etag_of(mark), mark, revision_moved(what))
+    after = await matched_entry(app.store.entries, KIND, name, match, what)
     await delete_after(app.store.entries, KIND, name, after=after, what=what)
     await _delete_key(app, before)
     await app.tools.reconnect()

@@ -3797,6 +3797,8 @@ export interface components {
                 [key: string]: unknown;
             }[];
             count: number;
+            /** @description ETag of the present version, for `If-Match`. */
+            etag: string;
             id: string;
             name: string;
             scorers: {
@@ -3817,6 +3819,8 @@ export interface components {
             at: number;
             by: string;
             count: number;
+            /** @description ETag of the present version, for `If-Match`. */
+            etag: string;
             id: string;
             name: string;
             scorers: {
@@ -4755,6 +4759,8 @@ export interface components {
         /** @description The models of the installation. */
         ModelCatalogue: {
             default: string | null;
+            /** @description ETag of the chosen default model, for `If-Match`; empty: none was chosen in the app. */
+            defaultEtag: string;
             /** @description Source of the default model: a file, a variable, an option, or `app` if an admin chose it; null: there is none. */
             defaultFrom: string | null;
             /** @description The default model is used for all agents, whatever model they name. */
@@ -4829,6 +4835,8 @@ export interface components {
         /** @description A provider of models. Of its keys only the last characters are shown. */
         ModelProviderView: {
             baseUrl: string | null;
+            /** @description ETag of the present connection, for `If-Match`; empty: it was not connected in the app. */
+            etag: string;
             /** @description Minimum seconds between two calls. */
             interval: number;
             keys: number;
@@ -5301,6 +5309,8 @@ export interface components {
             changedBy: string;
             /** @description Path of the page for frames; null: no other site may contain it. */
             embedPath: string | null;
+            /** @description ETag of the present version, for `If-Match`; empty: it is not published. */
+            etag: string;
             login: boolean;
             origins: string[];
             output: boolean;
@@ -7217,7 +7227,10 @@ export interface operations {
     evaluations_save: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description ETag of the version that was read. If it has changed since, the request is refused. */
+                "if-match"?: string;
+            };
             path: {
                 /** @description The dataset's id. */
                 name: string;
@@ -7244,7 +7257,10 @@ export interface operations {
     evaluations_delete: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description ETag of the version that was read. If it has changed since, the request is refused. */
+                "if-match"?: string;
+            };
             path: {
                 /** @description The dataset's id. */
                 name: string;
@@ -7961,7 +7977,10 @@ export interface operations {
     tools_choose_default: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description ETag of the version that was read. If it has changed since, the request is refused. */
+                "if-match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -8043,7 +8062,10 @@ export interface operations {
     tools_connect: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description ETag of the version that was read. If it has changed since, the request is refused. */
+                "if-match"?: string;
+            };
             path: {
                 /** @description The provider's name, as in `provider:model`. */
                 name: string;
@@ -8070,7 +8092,10 @@ export interface operations {
     tools_disconnect: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description ETag of the version that was read. If it has changed since, the request is refused. */
+                "if-match"?: string;
+            };
             path: {
                 /** @description The provider's name, as in `provider:model`. */
                 name: string;
@@ -9763,7 +9788,10 @@ export interface operations {
     publications_publish: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description ETag of the version that was read. If it has changed since, the request is refused. */
+                "if-match"?: string;
+            };
             path: {
                 /** @description `id`, `id@revision` or `id@version`. */
                 id: string;
@@ -9790,7 +9818,10 @@ export interface operations {
     publications_unpublish: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description ETag of the version that was read. If it has changed since, the request is refused. */
+                "if-match"?: string;
+            };
             path: {
                 /** @description `id`, `id@revision` or `id@version`. */
                 id: string;

@@ -42,6 +42,7 @@ export const noTools: AnswerOf<"get", "/api/tools"> = { tools: [], servers: [], 
 export const noModels: AnswerOf<"get", "/api/models"> = {
   default: null,
   defaultFrom: null,
+  defaultEtag: "",
   forEveryAgent: false,
   models: [],
   prices: { name: "genai-prices", version: "1", installed: "1" },

@@ -16,7 +16,7 @@ from pointsman.server.context import CallerSession
 from pointsman.server.operation import Operations
 from pointsman.server.problems import JsonReply
 from pointsman.server.routes.executions import started
-from pointsman.server.routes.parameters import Eid
+from pointsman.server.routes.parameters import Eid, IfMatch
 from pointsman.server.schemas.answers import answers, example, refusals
 from pointsman.server.schemas.requests import Body, JsonValue, sample
 
@@ -31,6 +31,7 @@ DATASET: Final[DatasetView] = {
     "count": 2,
     "by": "ada",
     "at": 1_763_700_000.0,
+    "etag": '"0b1f6c0ad1e2c3d4"',
 }
 RUN: Final[RunView] = {
     "executionId": "exec-06gq8r4v2c8m6c6r5a2j6h1t10",
@@ -144,34 +145,39 @@ async def datasets(
 )
 async def dataset(session: CallerSession, name: Name) -> Response:
     """A dataset with all its cases."""
-    return JsonReply(await session.evaluations.dataset(name))
+    found = await session.evaluations.dataset(name)
+    return JsonReply(found, headers={"etag": found["etag"]})
 
 
 @router.put(
     "/datasets/{name}",
     verb=EvaluationVerbs.save_dataset,
-    responses=answers(DatasetView, "unknown-workflow", "dataset-invalid", "scorer-invalid", body=True),
+    responses=answers(
+        DatasetView, "unknown-workflow", "dataset-invalid", "scorer-invalid", "revision-moved", body=True
+    ),
     summary="Save a dataset",
 )
-async def save(session: CallerSession, name: Name, body: DatasetBody) -> Response:
+async def save(session: CallerSession, name: Name, body: DatasetBody, if_match: IfMatch = None) -> Response:
     """Add a dataset, or replace one with this id."""
     cases = [DatasetCase(one.input, one.expected) for one in body.cases]
     cases += read_cases(body.text, name=f"cases.{body.format}") if body.text.strip() else []
     verbs = session.evaluations
-    saved = await verbs.save_dataset(name, body.workflow, cases, title=body.name, scorers=_scorers(body.scorers))
-    return JsonReply(saved)
+    saved = await verbs.save_dataset(
+        name, body.workflow, cases, title=body.name, scorers=_scorers(body.scorers), match=if_match
+    )
+    return JsonReply(saved, headers={"etag": saved["etag"]})
 
 
 @router.delete(
     "/datasets/{name}",
     verb=EvaluationVerbs.delete_dataset,
     status_code=204,
-    responses=refusals("unknown-dataset"),
+    responses=refusals("unknown-dataset", "revision-moved"),
     summary="Delete a dataset",
 )
-async def delete(session: CallerSession, name: Name) -> Response:
+async def delete(session: CallerSession, name: Name, if_match: IfMatch = None) -> Response:
     """Delete a dataset with its cases. Its runs stay."""
-    await session.evaluations.delete_dataset(name)
+    await session.evaluations.delete_dataset(name, match=if_match)
     return Response(status_code=204)
 
 

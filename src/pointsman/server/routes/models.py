@@ -20,6 +20,7 @@ from pointsman.operations.verbs import OperationVerbs
 from pointsman.server.context import CallerSession
 from pointsman.server.operation import Operations
 from pointsman.server.problems import JsonReply
+from pointsman.server.routes.parameters import IfMatch
 from pointsman.server.schemas.answers import answers, example, refusals
 from pointsman.server.schemas.requests import Body, sample
 
@@ -60,6 +61,7 @@ example(
     {
         "default": "scripted",
         "defaultFrom": "--model",
+        "defaultEtag": "",
         "forEveryAgent": True,
         "models": [
             {
@@ -181,28 +183,33 @@ async def kinds(session: CallerSession) -> Response:
 @router.put(
     "/api/models/providers/{name}",
     verb=OperationVerbs.connect_provider,
-    responses=answers(ProviderConnection, "provider-invalid", "provider-in-settings", "vault-locked", body=True),
+    responses=answers(
+        ProviderConnection, "provider-invalid", "provider-in-settings", "revision-moved", "vault-locked", body=True
+    ),
     summary="Connect a model provider",
 )
-async def connect(session: CallerSession, name: ProviderName, body: ConnectionBody) -> Response:
+async def connect(
+    session: CallerSession, name: ProviderName, body: ConnectionBody, if_match: IfMatch = None
+) -> Response:
     """Test the provider, then store it, with its key encrypted. The next call of a model uses it.
 
     A provider that the settings or the environment configure cannot be replaced. `saved` is false, and nothing is
     changed, if the model did not answer.
     """
-    return JsonReply(await session.operations.connect_provider(name, ConnectionRequest(**body.model_dump())))
+    request = ConnectionRequest(**body.model_dump())
+    return JsonReply(await session.operations.connect_provider(name, request, match=if_match))
 
 
 @router.delete(
     "/api/models/providers/{name}",
     verb=OperationVerbs.disconnect_provider,
     status_code=204,
-    responses=refusals("no-such-provider"),
+    responses=refusals("no-such-provider", "revision-moved"),
     summary="Disconnect a model provider",
 )
-async def disconnect(session: CallerSession, name: ProviderName) -> Response:
+async def disconnect(session: CallerSession, name: ProviderName, if_match: IfMatch = None) -> Response:
     """Delete a connected provider and its key. A default model of this provider is no longer one."""
-    await session.operations.disconnect_provider(name)
+    await session.operations.disconnect_provider(name, match=if_match)
     return Response(status_code=204)
 
 
@@ -210,10 +217,10 @@ async def disconnect(session: CallerSession, name: ProviderName) -> Response:
     "/api/models/default",
     verb=OperationVerbs.choose_default_model,
     status_code=204,
-    responses=refusals("provider-invalid", "provider-in-settings", body=True),
+    responses=refusals("provider-invalid", "provider-in-settings", "revision-moved", body=True),
     summary="Choose the default model",
 )
-async def choose_default(session: CallerSession, body: DefaultModelBody) -> Response:
+async def choose_default(session: CallerSession, body: DefaultModelBody, if_match: IfMatch = None) -> Response:
     """Use a model for agents without a model. A model that the settings or the command name has precedence."""
-    await session.operations.choose_default_model(body.model)
+    await session.operations.choose_default_model(body.model, match=if_match)
     return Response(status_code=204)

@@ -11,7 +11,7 @@ from pointsman.server.context import CallerSession, CurrentServer, ServerContext
 from pointsman.server.operation import LazyRoute, Operations
 from pointsman.server.pages import POLICY, app_page
 from pointsman.server.problems import JsonReply
-from pointsman.server.routes.parameters import Id
+from pointsman.server.routes.parameters import Id, IfMatch
 from pointsman.server.schemas.answers import answers, example, refusals
 from pointsman.server.schemas.requests import Body, JsonValue, sample
 from pointsman.triggers.publications import (
@@ -87,6 +87,7 @@ PUBLISHED: Final[PublicationView] = {
     "title": "Order a letter",
     "changedAt": 1_763_700_000.0,
     "changedBy": "ada",
+    "etag": '"0b1f6c0ad1e2c3d4"',
 }
 example(PublicationView, PUBLISHED)
 example(
@@ -112,16 +113,17 @@ example(FormRunView, {"status": "completed", "waiting": False, "output": "Dear A
 )
 async def read(session: CallerSession, id: Id) -> Response:
     """Whether and how a workflow is published. For its owner and admins."""
-    return JsonReply(await session.publications.read(id))
+    view = await session.publications.read(id)
+    return JsonReply(view, headers={"etag": view["etag"]} if view["etag"] else {})
 
 
 @router.put(
     "/api/workflows/{id}/publication",
     verb=PublicationVerbs.publish,
-    responses=answers(PublicationView, "unknown-workflow", "publication-invalid", body=True),
+    responses=answers(PublicationView, "unknown-workflow", "publication-invalid", "revision-moved", body=True),
     summary="Publish a workflow",
 )
-async def publish(session: CallerSession, id: Id, body: PublicationBody) -> Response:
+async def publish(session: CallerSession, id: Id, body: PublicationBody, if_match: IfMatch = None) -> Response:
     """Let people without an account start the workflow on a page that only those with the link find.
 
     Executions belong to the caller, whose rights are checked at each start.
@@ -134,19 +136,20 @@ async def publish(session: CallerSession, id: Id, body: PublicationBody) -> Resp
         output=body.output,
         origins=tuple(body.origins),
     )
-    return JsonReply(await session.publications.publish(id, request, new_link=body.new_link))
+    view = await session.publications.publish(id, request, new_link=body.new_link, match=if_match)
+    return JsonReply(view, headers={"etag": view["etag"]})
 
 
 @router.delete(
     "/api/workflows/{id}/publication",
     verb=PublicationVerbs.unpublish,
     status_code=204,
-    responses=refusals("unknown-workflow"),
+    responses=refusals("unknown-workflow", "revision-moved"),
     summary="Unpublish a workflow",
 )
-async def unpublish(session: CallerSession, id: Id) -> Response:
+async def unpublish(session: CallerSession, id: Id, if_match: IfMatch = None) -> Response:
     """Withdraw the link. It and the runs of its visitors are refused from the next request on."""
-    await session.publications.unpublish(id)
+    await session.publications.unpublish(id, match=if_match)
     return Response(status_code=204)
 
 

@@ -17,7 +17,7 @@ import { EmptyMessage, ErrorMessage } from "@/components/StatusMessage";
 import { useHasRole } from "@/components/useHasRole";
 import { WorkflowLink } from "@/components/WorkflowLink";
 import { brief } from "@/values/changes";
-import { dataset, evaluate, percent, type Run, removeDataset, runs } from "./evaluations";
+import { type Dataset, dataset, evaluate, percent, type Run, removeDataset, runs } from "./evaluations";
 import { ScoreChart } from "./ScoreChart";
 
 interface Case {
@@ -36,7 +36,7 @@ export function DatasetPage() {
       title={known.data?.name ?? name}
       back={{ to: "/evaluations", name: t("evaluations.title") }}
       about={known.data ? <WorkflowLink id={known.data.workflow} className="hover:underline" /> : undefined}
-      actions={known.data ? <Actions name={name} isEmpty={known.data.count === 0} /> : undefined}
+      actions={known.data ? <Actions of={known.data} /> : undefined}
     >
       <PageSection title={t("evaluations.runs")}>
         <QueryResult query={found}>{(all) => <Runs all={all} name={name} />}</QueryResult>
@@ -101,7 +101,8 @@ function Runs({ all, name }: { all: readonly Run[]; name: string }) {
   );
 }
 
-function Actions({ name, isEmpty }: { name: string; isEmpty: boolean }) {
+function Actions({ of }: { of: Dataset }) {
+  const name = of.id;
   const { t } = useTranslation();
   const client = useQueryClient();
   const navigate = useNavigate();
@@ -113,7 +114,7 @@ function Actions({ name, isEmpty }: { name: string; isEmpty: boolean }) {
     onSuccess: () => client.invalidateQueries({ queryKey: ["evaluations", name] }),
   });
   const remove = async () => {
-    await removeDataset(name);
+    await removeDataset(of);
     await client.invalidateQueries({ queryKey: ["datasets"] });
     await navigate({ to: "/evaluations" });
   };
@@ -126,7 +127,7 @@ function Actions({ name, isEmpty }: { name: string; isEmpty: boolean }) {
         </Button>
       ) : null}
       {mayRun ? (
-        <Button kind="primary" disabled={isEmpty || begin.isPending} onClick={() => begin.mutate()}>
+        <Button kind="primary" disabled={of.count === 0 || begin.isPending} onClick={() => begin.mutate()}>
           <Play className="size-4" aria-hidden /> {t("evaluations.evaluate")}
         </Button>
       ) : null}

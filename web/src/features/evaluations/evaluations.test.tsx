@@ -12,6 +12,7 @@ const TICKETS: Dataset = {
   count: 2,
   by: "ada",
   at: AT,
+  etag: '"1"',
 };
 const run = (id: string, revision: number, kind: number): Run => ({
   executionId: id,

@@ -1,6 +1,6 @@
 /** Datasets, and evaluation runs over their cases. */
 import { queryOptions } from "@tanstack/react-query";
-import { apiRequest, query } from "@/api/http";
+import { apiRequest, ifMatch, query } from "@/api/http";
 import type { Schemas } from "@/api/views";
 
 export type Dataset = Schemas["DatasetView"];
@@ -56,7 +56,9 @@ export interface NewDataset {
 export const saveDataset = (name: string, made: NewDataset) =>
   apiRequest<Dataset>(at(name), { method: "PUT", body: made });
 
-export const removeDataset = (name: string) => apiRequest<void>(at(name), { method: "DELETE" });
+/** Throws if the dataset has changed since it was read. */
+export const removeDataset = (known: Dataset) =>
+  apiRequest<void>(at(known.id), { method: "DELETE", ...ifMatch(known.etag) });
 
 /** Start a run; the answer has the id of the execution. */
 export const evaluate = (name: string) => apiRequest<{ executionId: string }>(`${at(name)}/evaluate`, { body: {} });

@@ -58,7 +58,7 @@ export function ConnectCards({ models }: { models: Models }) {
           title={t("connections.disconnectNamed", { name: leaving.name })}
           about={t("connections.disconnectAbout")}
           confirmLabel={t("connections.disconnect")}
-          action={() => disconnect(leaving.name).then(again)}
+          action={() => disconnect(leaving).then(again)}
           onClose={() => setLeaving(null)}
         />
       ) : null}
@@ -114,7 +114,10 @@ function DefaultModel(props: { models: Models; kinds: readonly ProviderKind[]; o
   const { t } = useTranslation();
   const { models } = props;
   const [model, setModel] = useState(models.default ?? "");
-  const choosing = useMutation({ mutationFn: chooseDefault, onSuccess: props.onChosen });
+  const choosing = useMutation({
+    mutationFn: (name: string) => chooseDefault(name, models.defaultEtag),
+    onSuccess: props.onChosen,
+  });
   if (models.default !== null && models.defaultFrom !== "app")
     return (
       <p>

@@ -54,7 +54,7 @@ export function ConnectDialog(props: {
   const change = (changed: Partial<Entered>) => setEntered({ ...entered, ...changed });
   const saving = useMutation({
     mutationFn: (test: boolean) =>
-      connect(entered.name, {
+      connect(known, entered.name, {
         kind: kind.kind,
         ...(entered.key ? { key: entered.key } : {}),
         baseUrl: entered.address,

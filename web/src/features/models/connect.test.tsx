@@ -33,6 +33,7 @@ const CONNECTED: Models = {
       interval: 0,
       source: "app",
       missing: null,
+      etag: "",
     },
   ],
 };

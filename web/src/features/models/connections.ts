@@ -1,8 +1,9 @@
 /** Queries and mutations for connecting providers of models; for admins. */
 import { queryOptions } from "@tanstack/react-query";
 import type { TFunction } from "i18next";
-import { apiRequest } from "@/api/http";
+import { apiRequest, ifMatch } from "@/api/http";
 import type { Schemas } from "@/api/views";
+import type { Provider } from "./models";
 
 export type ProviderKind = Schemas["ProviderKindView"];
 export type Connection = Schemas["ConnectionBody"];
@@ -42,8 +43,15 @@ export const providerKinds = () =>
     staleTime: 300_000,
   });
 
-export const connect = (name: string, connection: Connection) =>
-  apiRequest<Connected>(`/api/models/providers/${at(name)}`, { method: "PUT", body: connection });
-export const disconnect = (name: string) => apiRequest<void>(`/api/models/providers/${at(name)}`, { method: "DELETE" });
-export const chooseDefault = (model: string) =>
-  apiRequest<void>("/api/models/default", { method: "PUT", body: { model } });
+/** `known` is the connection as it was listed, or null for a new one. */
+export const connect = (known: Provider | null, name: string, connection: Connection) =>
+  apiRequest<Connected>(`/api/models/providers/${at(name)}`, {
+    method: "PUT",
+    body: connection,
+    ...ifMatch(known?.etag ?? null),
+  });
+export const disconnect = (known: Provider) =>
+  apiRequest<void>(`/api/models/providers/${at(known.name)}`, { method: "DELETE", ...ifMatch(known.etag) });
+/** `etag` is that of the default model that was shown. */
+export const chooseDefault = (model: string, etag: string) =>
+  apiRequest<void>("/api/models/default", { method: "PUT", body: { model }, ...ifMatch(etag) });

@@ -33,6 +33,7 @@ const OWN: Models = {
       interval: 0,
       source: "settings",
       missing: null,
+      etag: "",
     },
   ],
 };

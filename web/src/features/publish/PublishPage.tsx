@@ -54,11 +54,16 @@ function FormSettings({ id, name, known }: { id: string; name: string; known: Pu
   const [login, setLogin] = useState(known.login);
   const [output, setOutput] = useState(known.output);
   const [isLeaving, setLeaving] = useState(false);
+  // Not `known`: a version that was read again later is not the one that the fields began with.
+  const [read, setRead] = useState(known);
   const again = () => client.invalidateQueries({ queryKey: ["publication", id] });
   const saving = useMutation({
     mutationFn: (newLink: boolean) =>
-      publish(id, { ...texts, login, output, origins: origins.split(/\s+/).filter(Boolean), newLink }),
-    onSuccess: again,
+      publish(id, { ...texts, login, output, origins: origins.split(/\s+/).filter(Boolean), newLink }, read),
+    onSuccess: (saved) => {
+      setRead(saved);
+      return again();
+    },
   });
   return (
     <form
@@ -116,7 +121,11 @@ function FormSettings({ id, name, known }: { id: string; name: string; known: Pu
           title={t("publish.unpublishNamed", { name })}
           about={t("publish.unpublishAbout")}
           confirmLabel={t("publish.unpublish")}
-          action={() => unpublish(id).then(again)}
+          action={() =>
+            unpublish(id, read)
+              .then(() => setRead({ ...read, etag: "" }))
+              .then(again)
+          }
           onClose={() => setLeaving(false)}
         />
       ) : null}

@@ -25,6 +25,7 @@ const NONE: Publication = {
   origins: [],
   changedAt: null,
   changedBy: "",
+  etag: "",
 };
 
 describe("publishing", () => {
@@ -39,7 +40,7 @@ describe("publishing", () => {
     const sent: unknown[] = [];
     server.put("/api/workflows/{id}/publication", ({ body }) => {
       sent.push(body);
-      known = { ...NONE, published: true, path: "/form/tok", embedPath: "/embed/tok", changedAt: 1 };
+      known = { ...NONE, published: true, path: "/form/tok", embedPath: "/embed/tok", changedAt: 1, etag: '"2"' };
       return known;
     });
     server.delete("/api/workflows/{id}/publication", () => {

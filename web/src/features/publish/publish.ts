@@ -1,6 +1,6 @@
 /** Publications: of the owner of a workflow, and of visitors who have the link. */
 import { queryOptions } from "@tanstack/react-query";
-import { apiRequest } from "@/api/http";
+import { apiRequest, ifMatch } from "@/api/http";
 import type { Json, Schemas } from "@/api/views";
 
 export type Publication = Schemas["PublicationView"];
@@ -15,10 +15,15 @@ export const publication = (workflow: string) =>
     queryKey: ["publication", workflow],
     queryFn: ({ signal }) => apiRequest<Publication>(`/api/workflows/${at(workflow)}/publication`, { signal }),
   });
-export const publish = (workflow: string, body: PublicationBody) =>
-  apiRequest<Publication>(`/api/workflows/${at(workflow)}/publication`, { method: "PUT", body });
-export const unpublish = (workflow: string) =>
-  apiRequest<void>(`/api/workflows/${at(workflow)}/publication`, { method: "DELETE" });
+/** `known` is the publication as it was read; the server refuses the change if it has changed since. */
+export const publish = (workflow: string, body: PublicationBody, known: Publication) =>
+  apiRequest<Publication>(`/api/workflows/${at(workflow)}/publication`, {
+    method: "PUT",
+    body,
+    ...ifMatch(known.etag),
+  });
+export const unpublish = (workflow: string, known: Publication) =>
+  apiRequest<void>(`/api/workflows/${at(workflow)}/publication`, { method: "DELETE", ...ifMatch(known.etag) });
 
 export const form = (token: string) =>
   queryOptions({

@@ -133,5 +133,5 @@ function ConnectionState({ of, server }: { of: ToolConnection; server: Server | 
   if (of.source === "app" && !of.inUse && of.command.length === 0)
     return <Chip look="careful">{t("toolConnections.shadowed")}</Chip>;
   if (of.kind === "mcp") return server ? <ServerState server={server} /> : null;
-  return <Chip look="good">{t("tools.offers", { count: of.tools.length })}</Chip>;
+  return <Chip look="good">{t("connections.connected")}</Chip>;
 }

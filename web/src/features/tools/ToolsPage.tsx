@@ -32,6 +32,11 @@ export function ToolsPage() {
       about={t("tools.about")}
       actions={<SearchBox value={typed} onChange={type} label={t("tools.search")} />}
     >
+      {isAdmin ? (
+        <div className="mb-8">
+          <Connections />
+        </div>
+      ) : null}
       <QueryResult query={known}>
         {({ pages }) => {
           const groups = byOrigin(pages.flatMap((page) => page.tools));
