@@ -84,8 +84,7 @@ async def open_context(setup: Setup) -> AppContext:
     await setup.vault.open(store.entries)
     library = Library(store, settings, absent=partial(_is_absent, tools))
     if not setup.is_aside:
-        tools.add_source(WorkflowTools(store.workflows))
-        tools.connect(StoredToolConnections(store.entries, settings, clock))
+        _add_stored_tools(setup, store)
     services = wire(setup, store, script=setup.script)
 
     async def ended(state: ExecutionState) -> None:
@@ -123,6 +122,12 @@ async def open_context(setup: Setup) -> AppContext:
     runtime.can_go_on = partial(must_reach_models, app)
     runtime.executors = GuardedExecutors(app, runtime, library, services.executors)
     return app
+
+
+def _add_stored_tools(setup: Setup, store: Store) -> None:
+    """Add the tools of saved workflows and of connections, which change while the app runs."""
+    setup.tools.add_source(WorkflowTools(store.workflows))
+    setup.tools.connect(StoredToolConnections(store.entries, setup.settings, setup.clock))
 
 
 class StoreCannotBeShared(OperatorError):

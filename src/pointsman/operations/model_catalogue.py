@@ -103,10 +103,10 @@ def list_models(app: AppContext) -> ModelCatalogue:
     for name, variable in settings.providers_by_key().items():
         if name not in settings.providers:
             providers.append(_provider(app, name, ProviderSettings(kind=name), source=variable))
-    providers += [
-        {**_provider(app, name, one.settings, source=CONNECTED), "etag": provider_etag(one)}
-        for name, one in connected.items()
-    ]
+    for name, one in connected.items():
+        view = _provider(app, name, one.settings, source=CONNECTED)
+        view["etag"] = provider_etag(one)
+        providers.append(view)
     configured = settings.providers.keys() | settings.providers_by_key().keys() | connected.keys()
     pools = app.services.models.pools()
     providers += [
