@@ -58,7 +58,11 @@ export function ToolsPage() {
         }}
       </QueryResult>
       <LoadMore query={known} />
-      <div className="mt-8 empty:hidden">{isAdmin ? <Connections /> : <Servers />}</div>
+      {isAdmin ? null : (
+        <div className="mt-8 empty:hidden">
+          <Servers />
+        </div>
+      )}
     </Page>
   );
 }
