@@ -28,8 +28,8 @@ from pointsman.runtime.local import LocalRuntime
 from pointsman.session import Session
 from pointsman.settings import Settings, load_settings, make_data_directory
 from pointsman.store.api import Store
+from pointsman.tools.conversion import ToolLike
 from pointsman.tools.loop_monitor import LoopMonitor
-from pointsman.tools.tool import Tool
 from pointsman.values import Json
 from pointsman.wiring import Setup, add_scripted_tools, close_context, open_context
 from pointsman.workflows.checking import CheckedSource
@@ -74,7 +74,7 @@ class Pointsman:
         self,
         store: str | None = None,
         *,
-        tools: Iterable[Tool | Callable[..., object]] = (),
+        tools: Iterable[ToolLike] = (),
         model: str | None = None,
         script: Script | None = None,
         settings: Settings | None = None,

@@ -60,6 +60,7 @@ class _Names(Mapping[str, object]):
         "WorkflowLike": _Unknown,
         "Untyped": _Unknown,
         "Tool": _Unknown,
+        "ToolLike": _Unknown,
     }
 
     def __init__(self, module: Mapping[str, object]) -> None:
@@ -266,7 +267,9 @@ def fits(value: object, hint: object) -> bool:
     if isinstance(origin, type):
         return _fits_generic(value, origin, args)
     if getattr(hint, "_is_protocol", False):
-        return not isinstance(value, type) and all(hasattr(value, name) for name in _members(cast("type", hint)))
+        return not isinstance(value, type) and all(
+            hasattr(type(value), name) or hasattr(value, name) for name in _members(cast("type", hint))
+        )
     return not isinstance(hint, type) or hint in (object, Any, _Unknown) or isinstance(value, hint)
 
 

@@ -24,7 +24,7 @@ from pointsman.models.script import Script
 from pointsman.ports import Clock, Row
 from pointsman.settings import Settings
 from pointsman.store.records import ExecutionQuery, SavedWorkflow, Summary, WorkflowEntry
-from pointsman.tools.tool import Tool
+from pointsman.tools.conversion import ToolLike
 from pointsman.triggers.events import Published
 from pointsman.triggers.schedules import ScheduleTimes, StoredSchedule
 from pointsman.triggers.webhooks import Received
@@ -109,7 +109,7 @@ class Pointsman:
         self,
         store: str | None = ...,
         *,
-        tools: Iterable[Tool | Callable[..., object]] = ...,
+        tools: Iterable[ToolLike] = ...,
         model: str | None = ...,
         script: Script | None = ...,
         settings: Settings | None = ...,

@@ -16,7 +16,7 @@ so that everything else is imported by the fixtures.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Coroutine, Generator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pointsman.app import Pointsman
     from pointsman.models.recording import ModelRecording
     from pointsman.settings import Settings
-    from pointsman.tools.tool import Tool
+    from pointsman.tools.conversion import ToolLike
     from pointsman.values import Json, JsonObject
 
 T = TypeVar("T")
@@ -104,7 +104,7 @@ class AppFactory:
     def __call__(
         self,
         *,
-        tools: tuple[Tool | Callable[..., object], ...] | list[Tool | Callable[..., object]] = (),
+        tools: Sequence[ToolLike] = (),
         settings: Settings | None = None,
     ) -> Pointsman:
         """Return an app, for `async with`. `tools` are allowed; without `settings`, those of the user do not count."""
@@ -112,7 +112,7 @@ class AppFactory:
         from pointsman.executions.isolation import Isolation
         from pointsman.settings import Settings
         from pointsman.testing.clock import VirtualClock
-        from pointsman.tools.functions import as_tool
+        from pointsman.tools.conversion import as_tool
         from pointsman.workflows.scripts import parse_script
 
         made = [as_tool(one) for one in tools]

@@ -22,7 +22,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import copy_context
 from functools import cache, cached_property, partial
-from types import MethodType
 from typing import (
     TYPE_CHECKING,
     Concatenate,
@@ -41,9 +40,9 @@ from msgspec.structs import replace
 
 from pointsman.arguments import checks_call, described
 from pointsman.engine.failures import Failure
-from pointsman.json_conversion import NotJson, as_json
 from pointsman.ports import ToolSpec
-from pointsman.tools.tool import OUTPUT_BYTES_MAX, RESERVED, Tool, ToolContext, ToolFailed, ToolInvalid, ToolLimits
+from pointsman.tools.adapter import NO_LIMITS, result_as_json
+from pointsman.tools.tool import OUTPUT_BYTES_MAX, RESERVED, ToolContext, ToolFailed, ToolInvalid, ToolLimits
 from pointsman.values import Bytes, Json, JsonObject
 
 if TYPE_CHECKING:
@@ -208,12 +207,8 @@ Q = ParamSpec("Q")
 R = TypeVar("R")
 Obj = TypeVar("Obj")
 
-NO_LIMITS: Final = ToolLimits()
-
 THREADS_MAX: Final = 32
 """Maximum number of functions that run in threads at once; more wait for their turn."""
-PLAIN: Final = frozenset({bool, int, float})
-"""Types of results that are JSON as they are."""
 
 
 class FunctionTool(Generic[P, R]):
@@ -327,7 +322,7 @@ class FunctionTool(Generic[P, R]):
                 raise wrong
             if hasattr(result, "__await__"):  # A function that is not async may return the coroutine of another one.
                 result = await cast("Awaitable[object]", result)
-        return _as_json(self.name, result)
+        return result_as_json(self.name, result)
 
     @cached_property
     def _as_async(self) -> Callable[..., Awaitable[object]] | None:
@@ -403,21 +398,6 @@ class FunctionTool(Generic[P, R]):
             )
             message = f"arguments of {self.name!r}: {reasons}"
             raise ToolFailed(Failure(code="tool-arguments", message=message)) from why
-
-
-def _as_json(name: str, result: object) -> Json:
-    """Return the result of a tool as JSON. Raises `ToolFailed`."""
-    if result is None or type(result) in PLAIN:
-        return result  # pyright: ignore[reportReturnType] - it is one of these types
-    try:
-        return as_json(result, what=f"the result of the tool {name!r}", path="result")
-    except NotJson as why:
-        raise ToolFailed(failure_of_result(why)) from why.__cause__
-
-
-def failure_of_result(why: NotJson) -> Failure:
-    """Return the failure of a tool whose result cannot be written as JSON."""
-    return Failure(code="tool-failed", message=str(why), hint=why.hint, details=why.details)
 
 
 Outcome: TypeAlias = tuple[object, BaseException | None]
@@ -503,31 +483,3 @@ def tool(
         )
 
     return made if function is None else made(function)
-
-
-def as_tool(function: object) -> Tool:
-    """Return a tool, or make one of a function, a method or a partial. Raises `ToolInvalid` for anything else, and
-    for a method without its object."""
-    made = _function_tool(function)
-    if made is not None:
-        made.must_be_bound()
-        return made
-    if isinstance(function, Tool) and not isinstance(function, type):
-        return function
-    what = f"the class {function.__name__!r}" if isinstance(function, type) else f"a {type(function).__name__!r} object"
-    raise ToolInvalid(f"{what} is not a tool", hint="Pass functions, methods of objects, or tools made by `@tool`.")
-
-
-def _function_tool(function: object) -> FunctionTool[..., object] | None:
-    """Return the tool of a callable; None: it is none, or a tool of another kind."""
-    inner: object = getattr(function, "__func__", None) or getattr(function, "func", None)
-    if isinstance(function, FunctionTool):
-        return cast("FunctionTool[..., object]", function)
-    if isinstance(inner, FunctionTool):
-        made = cast("FunctionTool[..., object]", inner)
-        if isinstance(function, partial):
-            return made.with_arguments(cast("partial[object]", function))
-        return made.__get__(cast("MethodType", function).__self__)  # a class method, from Python 3.13
-    if isinstance(function, Tool | type) or not callable(function):
-        return None
-    return FunctionTool(function)

@@ -20,12 +20,13 @@ from types import FrameType, FunctionType
 from typing import Final, NamedTuple, cast
 
 from pointsman.tool_output import Printed
+from pointsman.tools.adapter import ToolAdapter
 from pointsman.tools.functions import FunctionTool
 from pointsman.tools.tool import is_authors_file
 
 CHECKS_S: Final = 1.0
 """How long a tool may block the loop before it is reported, in seconds; it is reported within twice that time."""
-_RUN: Final = cast("FunctionType", FunctionTool[..., object].run).__code__
+_RUNS: Final = {cast("FunctionType", kind.run).__code__ for kind in (FunctionTool[..., object], ToolAdapter)}
 LOG: Final = logging.getLogger("pointsman.tools")
 
 
@@ -110,9 +111,9 @@ def tool_in(frame: FrameType | None) -> BlockingTool | None:
         code = one.f_code
         if not where and is_authors_file(code.co_filename):
             where = f"{code.co_filename}:{one.f_lineno} in {code.co_name}"
-        if code is _RUN:
+        if code in _RUNS:
             tool = one.f_locals.get("self")
-            if not isinstance(tool, FunctionTool):
+            if not isinstance(tool, FunctionTool | ToolAdapter):
                 return None
             return BlockingTool(tool.name, where or "an unknown position", _output_in(one))
     return None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from functools import cached_property
 from importlib import import_module
@@ -27,7 +27,9 @@ from pointsman.json_conversion import not_json
 from pointsman.json_meter import excess_of
 from pointsman.ports import ExecutionPort, ToolSpec
 from pointsman.tool_output import PackageFailed, load_plugin, printing
-from pointsman.tools.functions import FunctionTool, as_tool, failure_of_result
+from pointsman.tools.adapter import failure_of_result
+from pointsman.tools.conversion import ToolLike, as_tool, is_tool_like
+from pointsman.tools.functions import FunctionTool
 from pointsman.tools.tool import (
     CORRECT_ARGUMENTS,
     RESERVED,
@@ -53,7 +55,7 @@ GROUP: Final = "pointsman.tools"
 class ToolRegistry:
     """The tools of one app. Tools of installed packages are loaded at their first use."""
 
-    def __init__(self, tools: Iterable[Tool | Callable[..., object]] = (), *, plugins: bool = True) -> None:
+    def __init__(self, tools: Iterable[ToolLike] = (), *, plugins: bool = True) -> None:
         """`plugins`: whether to include tools of installed packages."""
         self._tools: dict[str, Tool] = {}
         self._builtin: dict[str, Tool] = {}
@@ -440,6 +442,6 @@ def _tools_in(module: ModuleType) -> Iterator[Tool]:
     for name, value in vars(module).items():
         if id(value) in numbers or isinstance(value, type):
             continue
-        if isinstance(value, Tool) or (name in named and callable(value)):
+        if isinstance(value, Tool) or (name in named and is_tool_like(value)):
             numbers.add(id(value))
             yield as_tool(value)

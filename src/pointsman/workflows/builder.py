@@ -24,7 +24,7 @@ from pointsman.definition.problems import Problem, error, invalid
 from pointsman.dialects.writers import yaml_text
 from pointsman.errors import PointsmanError
 from pointsman.json_conversion import JsonType, NotJson, TypeUnsupported, as_json
-from pointsman.tools.functions import as_tool
+from pointsman.tools.conversion import as_tool, is_tool_like
 from pointsman.tools.tool import ToolInvalid
 from pointsman.values import Json, JsonObject
 
@@ -351,7 +351,7 @@ class WorkflowBuilder:
                 return [self._written(one, f"{path}[{at}]", place) for at, one in parts]
             case type():
                 return JsonType(value, what=path).schema
-            case _ if callable(value):
+            case _ if is_tool_like(value):
                 return self._tool_name(value, path, place)
             case _:
                 return as_json(value, what=path, path=path)

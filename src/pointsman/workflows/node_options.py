@@ -6,7 +6,7 @@ Nested objects are models of `pointsman.definition.model`, or mappings with the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal, Protocol, Required, TypeAlias
 
 from typing_extensions import TypedDict
@@ -24,6 +24,7 @@ from pointsman.definition.model.policies import (
 )
 from pointsman.definition.model.work import HttpAuth, TaskTemplate
 from pointsman.definition.model.workflow import ChatIntegration, Trigger
+from pointsman.tools.conversion import ToolLike
 
 
 class NodeHandle(Protocol):
@@ -39,8 +40,8 @@ NodeLike: TypeAlias = str | NodeHandle
 """The id of a node, or the node."""
 SchemaLike: TypeAlias = Mapping[str, object] | type[object]
 """A JSON Schema, or a pydantic model, dataclass or TypedDict."""
-ToolName: TypeAlias = str | Callable[..., object]
-"""The name of a tool, or its function."""
+ToolName: TypeAlias = str | ToolLike
+"""The name of a tool, or the tool, as `Pointsman(tools=[…])` takes it."""
 
 
 class NodeOptions(TypedDict, total=False):

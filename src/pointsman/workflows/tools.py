@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Final
@@ -25,6 +25,7 @@ from pointsman.settings import Settings
 from pointsman.store.api import Workflows
 from pointsman.store.records import WorkflowEntry
 from pointsman.tools.client_tools import ClientTool
+from pointsman.tools.conversion import ToolLike
 from pointsman.tools.functions import tool
 from pointsman.tools.memory import memory_tools
 from pointsman.tools.registry import ToolRegistry
@@ -155,7 +156,7 @@ def shipped_among(tools: Iterable[str]) -> list[str]:
     return [BUILT_IN + name for name in dict.fromkeys(tools) if name in TOOLS]
 
 
-def registry_for(settings: Settings, tools: Iterable[Tool | Callable[..., object]]) -> ToolRegistry:
+def registry_for(settings: Settings, tools: Iterable[ToolLike]) -> ToolRegistry:
     """Return the registry. Raises `SettingsInvalid`, `ToolNameTaken`."""
     registry = ToolRegistry(tools)
     if settings.tools or settings.tool_files:
