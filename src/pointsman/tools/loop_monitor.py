@@ -5,6 +5,9 @@
                   yes: schedule a callback ───────────▶ runs: the loop works
                                                         has not run a second later: the loop is blocked: log it
 
+A library may run a tool in a task of its own, as LangChain does: then the position is reported without a name. So is
+that of a task of the program, which delays executions in the same way.
+
 A tool that awaits something is not on the stack of the loop, so calls that wait cost nothing here, and calls of tools
 are not slowed down at all.
 """
@@ -22,11 +25,13 @@ from typing import Final, NamedTuple, cast
 from pointsman.tool_output import Printed
 from pointsman.tools.adapter import ToolAdapter
 from pointsman.tools.functions import FunctionTool
-from pointsman.tools.tool import is_authors_file
+from pointsman.tools.tool import PACKAGE, is_authors_file
 
 CHECKS_S: Final = 1.0
 """How long a tool may block the loop before it is reported, in seconds; it is reported within twice that time."""
 _RUNS: Final = {cast("FunctionType", kind.run).__code__ for kind in (FunctionTool[..., object], ToolAdapter)}
+_HANDLE: Final = cast("FunctionType", asyncio.Handle._run).__code__
+"""The outermost frame of a callback."""
 LOG: Final = logging.getLogger("pointsman.tools")
 
 
@@ -34,6 +39,7 @@ class BlockingTool(NamedTuple):
     """A tool that runs on the event loop right now."""
 
     name: str
+    """Empty: a task without a frame of Pointsman, of a tool or of the program."""
     where: str
     """File, line and function of the author's innermost frame."""
     output: Printed | None = None
@@ -90,8 +96,9 @@ class LoopCheck:
         if running is None or self._is_reported:
             return
         self._is_reported = True
+        culprit = f"the tool {running.name!r}" if running.name else "a task of a tool, or of the program,"
         message = (
-            f"the tool {running.name!r} blocks the event loop at {running.where}: every other execution of this "
+            f"{culprit} blocks the event loop at {running.where}: every other execution of this "
             "process waits. Write `def` instead of `async def`, so that it runs in a thread, or await what takes long."
         )
         LOG.warning("%s", message)
@@ -106,7 +113,7 @@ def stack_of(thread: int) -> FrameType | None:
 
 def tool_in(frame: FrameType | None) -> BlockingTool | None:
     """Return the tool that runs in a stack, innermost frame first; None: no tool runs there."""
-    where = ""
+    where, is_ours = "", False
     for one in _stack(frame):
         code = one.f_code
         if not where and is_authors_file(code.co_filename):
@@ -116,6 +123,9 @@ def tool_in(frame: FrameType | None) -> BlockingTool | None:
             if not isinstance(tool, FunctionTool | ToolAdapter):
                 return None
             return BlockingTool(tool.name, where or "an unknown position", _output_in(one))
+        if code is _HANDLE:
+            return BlockingTool("", where) if where and not is_ours else None
+        is_ours = is_ours or code.co_filename.startswith(PACKAGE)
     return None
 
 

@@ -32,7 +32,8 @@ CAUSES_MAX: Final = 64
 MEMBERS_SHOWN: Final = 3
 """Number of members of an exception group to show."""
 _DEPTH_MAX: Final = 10
-_OURS: Final = str(Path(__file__).parents[1])
+PACKAGE: Final = str(Path(__file__).parents[1])
+"""The folder of Pointsman."""
 _PLUMBING: Final = tuple(
     str(Path(sysconfig.get_path("stdlib")) / name)
     for name in ("asyncio", "concurrent", "threading.py", "contextlib.py")
@@ -138,7 +139,7 @@ def _trim(exception: traceback.TracebackException, *, depth: int) -> None:
 
 def is_authors_file(filename: str) -> bool:
     """Return whether a file belongs neither to Pointsman nor to the machinery of Python."""
-    return not filename.startswith((_OURS, *_PLUMBING)) and not filename.startswith("<frozen")
+    return not filename.startswith((PACKAGE, *_PLUMBING)) and not filename.startswith("<frozen")
 
 
 OUTPUT_BYTES_MAX: Final = Bytes(1_000_000)
