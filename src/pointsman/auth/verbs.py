@@ -1,6 +1,7 @@
 """Verbs: the actions of the domains, each with its role check and its audit entry in one place.
 
     face ── app.acting_as(caller, via=…) ──▶ Session ──▶ ExecutionVerbs.cancel ──▶ the domain
+                                                          │ 0. argument types   `CallInvalid`: nothing was done
                                                           │ 1. role             refused: an entry, `NotAllowed`
                                                           │ 2. audit entry      before the change
                                                           │ 3. the body         rights on the object, then the change
@@ -41,6 +42,7 @@ from dataclasses import dataclass, field
 from functools import wraps
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar, cast
 
+from pointsman.arguments import checks_arguments
 from pointsman.auth.audit import AUDIT, TARGET_CHARS_MAX
 from pointsman.auth.callers import Caller, NotAllowed, Role
 from pointsman.context import AppContext
@@ -84,7 +86,10 @@ class Acting:
 
 
 class Verbs:
-    """Base of the classes of verbs."""
+    """Base of the classes of verbs. Their methods check the types of their arguments, before role and audit entry."""
+
+    def __init_subclass__(cls) -> None:
+        checks_arguments(cls)
 
     def __init__(self, acting: Acting) -> None:
         self.acting = acting
