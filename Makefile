@@ -11,8 +11,9 @@ SIZE ?= ci
 WORKERS ?= $(shell echo $$(($$(nproc 2>/dev/null || sysctl -n hw.ncpu 2>/dev/null || echo 2) * 2)))
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
-LOCK := $(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-header \
-	--no-emit-index-url --no-emit-find-links --no-strip-extras --quiet --extra build
+COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-header \
+	--no-emit-index-url --no-emit-find-links --no-strip-extras --quiet
+LOCK := $(COMPILE) pyproject.toml --extra build
 # Every test process and every `pointsman` that tests start would compile all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 # The checker is pinned by the lock: it need not look for a newer one.
@@ -68,7 +69,7 @@ test-pythons: $(VENV)/dev.stamp
 test-core: $(VENV)/dev.stamp ui
 	$(BIN)/python -m tests.core_install $(ARGS)
 
-test: $(VENV)/dev.stamp $(VENV)/postgresql.stamp $(VENV)/bubblewrap.stamp $(VENV)/nginx.stamp $(VENV)/llama.stamp $(VENV)/chromium.stamp ui
+test: $(VENV)/dev.stamp $(VENV)/postgresql.stamp $(VENV)/bubblewrap.stamp $(VENV)/nginx.stamp $(VENV)/llama.stamp $(VENV)/chromium.stamp $(VENV)/interop.stamp ui
 	$(if $(ARGS),,@$(call npm,test))
 	$(BIN)/python -m $(PYTEST) -n $(WORKERS) --dist worksteal --ignore=tests/house $(ARGS)
 
@@ -80,7 +81,7 @@ test-web: ui
 
 check: static house
 
-static: lint
+static: lint $(VENV)/interop.stamp
 	$(BIN)/pyright
 	$(BIN)/lint-imports --no-logo
 
@@ -148,6 +149,8 @@ lock: $(VENV)/dev.stamp
 		--output-file requirements/cluster.lock $(ARGS)
 	$(LOCK) --constraint requirements/dev.lock --output-file requirements/core.lock $(ARGS)
 	$(LOCK) --extra docs --constraint requirements/dev.lock --output-file requirements/docs.lock $(ARGS)
+	$(COMPILE) tests/interop/requirements.in --constraint requirements/dev.lock \
+		--output-file tests/interop/requirements.lock $(ARGS)
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache
@@ -179,6 +182,11 @@ $(VENV)/nginx.stamp: tests/install-nginx $(VENV)/pip.stamp
 
 $(VENV)/llama.stamp: tests/install-llama $(VENV)/pip.stamp
 	@tests/install-llama
+	@touch $@
+
+# Other libraries for the tests of tests/interop, with the versions of shared packages that dev.lock has.
+$(VENV)/interop.stamp: tests/interop/requirements.lock $(VENV)/dev.stamp
+	@$(PIP) install --quiet --require-hashes -r $<
 	@touch $@
 
 $(VENV)/temporal.stamp: tests/install-temporal $(VENV)/pip.stamp

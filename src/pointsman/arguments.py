@@ -23,6 +23,8 @@ from functools import cached_property, wraps
 from types import CoroutineType, FunctionType, UnionType
 from typing import Any, ClassVar, Final, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
+from typing_extensions import is_typeddict
+
 from pointsman.errors import CallerError
 from pointsman.json_conversion import as_json
 
@@ -266,6 +268,8 @@ def fits(value: object, hint: object) -> bool:
         return callable(value)
     if isinstance(origin, type):
         return _fits_generic(value, origin, args)
+    if is_typeddict(hint):
+        return isinstance(value, Mapping)
     if getattr(hint, "_is_protocol", False):
         return not isinstance(value, type) and all(
             hasattr(type(value), name) or hasattr(value, name) for name in _members(cast("type", hint))

@@ -100,6 +100,8 @@ def test_each_module_imports_only_the_core_and_the_packages_of_its_extra() -> No
 def test_tests_and_benchmarks_import_only_declared_packages() -> None:
     """`bench/peers` runs other products, each in an environment of its own."""
     declared = names(PROJECT["dependencies"]).union(*(names(OPTIONAL[extra]) for extra in OPTIONAL))
+    interop = (ROOT / "tests/interop/requirements.in").read_text("utf-8").splitlines()
+    declared |= names([line for line in interop if not line.startswith("#")])
     paths = [path for folder in ("tests", "bench") for path in files(folder) if "peers" not in path.parts]
     undeclared = {
         f"{path}: {root}"
