@@ -14,13 +14,19 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, Final, cast
 
+import httpx2
 import pytest
 
-from pointsman import Client, Gate, Pointsman, PointsmanError, Workflow, tool
+from pointsman import Client, Execution, Gate, Pointsman, PointsmanError, Workflow, tool
 from pointsman.arguments import CallInvalid
+from pointsman.auth.callers import LOCAL
+from pointsman.client.executions import RemoteExecution
 from pointsman.context import AppNotOpen
 from pointsman.definition.problems import WorkflowInvalid
+from pointsman.json_conversion import NotJson
+from pointsman.session import Session
 from pointsman.settings import Settings
+from pointsman.sync import Client as SyncClient
 from pointsman.sync import Pointsman as SyncPointsman
 from pointsman.tools.tool import ToolInvalid
 from pointsman.values import JsonObject
@@ -122,6 +128,104 @@ async def test_a_method_of_the_app_refuses_wrong_arguments(
                     await asyncio.wait_for(outcome(call), 60)
                 except INTERNAL as why:
                     pytest.fail(f"{name}.{method} with {wrong}: {why!r}")
+
+
+def is_refused(call: Callable[[], object]) -> bool:
+    """Return whether a call is refused at once; a coroutine that it makes does not run."""
+    try:
+        made = call()
+    except (CallInvalid, NotJson):
+        return True
+    if isinstance(made, Coroutine):
+        made.close()
+    return False
+
+
+def odd_calls(method: Callable[..., object]) -> Iterator[tuple[str, Callable[[], object]]]:
+    """Yield a call without arguments, one with an unknown argument, and one for each way to pass objects."""
+    parameters = [*inspect.signature(method).parameters.values()]
+    required = [one for one in parameters if one.default is one.empty and one.kind is one.POSITIONAL_OR_KEYWORD]
+    named = [one.name for one in parameters if one.default is one.empty and one.kind is one.KEYWORD_ONLY]
+    if required or named:
+        yield "nothing", method
+    yield "an unknown argument", partial(method, *(Odd() for _ in required), nothing_of_this_name=1)
+    several = [one for one in parameters if one.kind is one.VAR_POSITIONAL]
+    if required or several:
+        yield "objects", partial(method, *(Odd() for _ in [*required, *several]), **dict.fromkeys(named, "text"))
+    for one in parameters:
+        if one.name in named or one.default is not one.empty:
+            options: dict[str, object] = {**dict.fromkeys(named, "text"), one.name: Odd()}
+            yield one.name, partial(method, *("text" for _ in required), **options)
+
+
+DOMAINS: Final = sorted(name for name, member in vars(Session).items() if isinstance(member, property))
+FOR_FACES: Final = frozenset({"metrics: objects"})
+"""Its argument is an object of the server, whose type is not imported with the verbs."""
+
+
+@pytest.mark.parametrize("domain", [name for name in DOMAINS if name != "caller"])
+async def test_a_verb_refuses_wrong_arguments_before_it_does_anything(domain: str) -> None:
+    async with Pointsman("memory:", settings=Settings()) as app:
+        verbs: object = getattr(app.acting_as(LOCAL), domain)
+        found = {name: getattr(verbs, name) for name in vars(type(verbs)) if not name.startswith("_")}
+        accepted = [
+            f"{name}: {what}"
+            for name, method in found.items()
+            if inspect.signature(method).parameters
+            for what, call in odd_calls(method)
+            if not is_refused(call)
+        ]
+    assert {*accepted} <= FOR_FACES
+
+
+async def test_the_error_of_a_verb_names_verb_and_argument() -> None:
+    wrong: Any = 42
+    async with Pointsman("memory:", settings=Settings()) as app:
+        verbs = app.acting_as(LOCAL)
+        with pytest.raises(CallInvalid, match=r"ExecutionVerbs\.start\(\): 'workflow' is an int; expected str"):
+            await verbs.executions.start(wrong)
+        assert await verbs.access.audit_entries() == ([], None)
+
+
+def not_found(request: httpx2.Request) -> httpx2.Response:
+    return httpx2.Response(404, json={"type": "urn:pointsman:error:unknown-execution", "code": "unknown-execution"})
+
+
+@pytest.mark.filterwarnings("ignore:coroutine:RuntimeWarning")
+@pytest.mark.parametrize("wrong", WRONG)
+async def test_a_method_of_the_client_refuses_wrong_arguments(wrong: str) -> None:
+    async with Client("http://server", transport=httpx2.MockTransport(not_found)) as client:
+        for target in (client, client.execution("exec-1")):
+            for method in methods(type(target)):
+                if method in EXCLUDED:
+                    continue
+                for call in calls(getattr(target, method), WRONG[wrong]):
+                    try:
+                        await asyncio.wait_for(outcome(call), 60)
+                    except INTERNAL as why:
+                        pytest.fail(f"{type(target).__name__}.{method} with {wrong}: {why!r}")
+
+
+@pytest.mark.filterwarnings("ignore:coroutine:RuntimeWarning")
+@pytest.mark.parametrize("wrong", WRONG)
+def test_a_method_without_await_refuses_wrong_arguments(wrong: str, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.CRITICAL, "pointsman.executions")  # As above.
+    client = SyncClient("http://server", transport=httpx2.MockTransport(not_found))
+    with SyncPointsman("memory:", settings=Settings()) as app, client:
+        execution, remote = app.run(GATE), client.execution("exec-1")
+        kinds = {Pointsman: app, Execution: execution, Client: client, RemoteExecution: remote}
+        for kind, target in kinds.items():
+            for method in methods(kind):
+                if method in EXCLUDED or method in getattr(type(target), "OMITTED", ()):
+                    continue
+                for call in calls(getattr(target, method), WRONG[wrong]):
+                    try:
+                        with suppress(PointsmanError):
+                            made = call()
+                            if isinstance(made, Iterator):
+                                next(cast("Iterator[object]", made), None)
+                    except INTERNAL as why:
+                        pytest.fail(f"{kind.__name__}.{method} with {wrong}: {why!r}")
 
 
 @pytest.mark.filterwarnings("ignore:coroutine:RuntimeWarning")
@@ -245,6 +349,14 @@ def test_the_synchronous_app_refuses_the_same() -> None:
     wrong: Any = "text"
     with SyncPointsman("memory:", settings=Settings()) as app, pytest.raises(CallInvalid, match="'workflow' is a str"):
         app.save(wrong)
+
+
+def test_a_synchronous_app_is_not_made_of_wrong_arguments() -> None:
+    make: Any = SyncPointsman
+    with pytest.raises(CallInvalid, match=r"Pointsman\(\): too many positional arguments"):
+        make("memory:", "text")
+    with pytest.raises(CallInvalid, match="unexpected keyword argument 'tool'"):
+        make("memory:", tool=[])
 
 
 async def test_an_app_that_is_not_open_is_refused() -> None:

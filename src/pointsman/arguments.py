@@ -16,7 +16,7 @@ from __future__ import annotations
 import builtins
 import inspect
 import typing
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from difflib import get_close_matches
 from functools import cached_property, wraps
@@ -245,7 +245,7 @@ def _is_json(hint: object, value: object) -> bool:
     if get_origin(hint) in (Union, UnionType):
         kinds = [kind for kind in get_args(hint) if fits(value, kind)]
         return bool(kinds) and all(_is_json(kind, value) for kind in kinds)
-    return get_origin(hint) in (dict, Mapping) and get_args(hint)[1:] == (JsonValue,)
+    return get_origin(hint) in (dict, Mapping, list, Sequence) and get_args(hint)[-1] == JsonValue
 
 
 def fits(value: object, hint: object) -> bool:

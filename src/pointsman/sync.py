@@ -177,15 +177,15 @@ class SyncPointsman(Opened[AsyncPointsman]):
         }
     )
 
-    def __init__(self, store: str | None = None, **options: object) -> None:
-        super().__init__(AsyncPointsman(store, **options))  # pyright: ignore[reportArgumentType] - `sync.pyi` has the types
+    def __init__(self, *given: object, **options: object) -> None:
+        super().__init__(AsyncPointsman(*given, **options))  # pyright: ignore[reportArgumentType] - `sync.pyi` has the types
 
 
 class SyncClient(Opened[AsyncClient]):
     """See `pointsman.Client`."""
 
-    def __init__(self, url: str | None = None, **options: object) -> None:
-        super().__init__(AsyncClient(url, **options))  # pyright: ignore[reportArgumentType] - `sync.pyi` has the types
+    def __init__(self, *given: object, **options: object) -> None:
+        super().__init__(AsyncClient(*given, **options))  # pyright: ignore[reportArgumentType] - `sync.pyi` has the types
 
 
 # The names that callers import are those of the asynchronous classes.
