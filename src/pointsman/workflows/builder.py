@@ -13,7 +13,7 @@ import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias, cast
+from typing import TYPE_CHECKING, ClassVar, Final, Literal, NamedTuple, TypeAlias, cast
 
 from pointsman.arguments import checks_arguments, described
 from pointsman.definition.model.base import Model, written
@@ -96,6 +96,10 @@ class CodePlaces:
 @checks_arguments
 class NodeBuilder:
     """A node of a workflow that is being built. Its methods add edges from it."""
+
+    __argument_hint__: ClassVar[str] = (
+        "Pass what a method of the builder returned, as in `pay = wf.tool(…)`. For the id of a node: `to`."
+    )
 
     def __init__(self, workflow: WorkflowBuilder, id: str) -> None:
         self.workflow = workflow

@@ -95,7 +95,10 @@ def _resolved(settings: Settings, key: str) -> str:
         return key  # An unusable provider must not disable the others.
 
 
-OFFLINE: Final = "For made-up answers without a provider, use the scripted model: --model scripted."
+OFFLINE: Final = (
+    "For made-up answers without a provider, use the scripted model: `--model scripted`, or in Python "
+    '`Pointsman(model="scripted")`.'
+)
 """How to continue without a provider."""
 _INSTANT: Final = (
     StartConfig,

@@ -218,8 +218,8 @@ def _is_unknown(location: TextLocation, name: str, names: Collection[str] | None
 
 _ADD: Final = {
     "unknown-agent": "Define it under `agents`, or save an agent of that name.",
-    "unknown-tool": "Add it with `--tools MODULE` or `[tools] python` in the settings (docs/how-to/python.md), or use "
-    "one that `pointsman tools` lists.",
+    "unknown-tool": "Add it with `Pointsman(tools=[…])`, `--tools MODULE` or `[tools] python` in the settings "
+    "(docs/how-to/python.md), or use one that `pointsman tools` lists.",
     "unknown-model": "Configure its provider in the settings, or use a model that `pointsman models` lists.",
     "unknown-workflow": "Save the workflow, or use one that `pointsman workflows list` lists.",
 }
