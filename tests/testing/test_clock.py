@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 
 import pytest
 
+from pointsman.engine.reports import ToolCall
 from pointsman.testing import clock as clocks
 from pointsman.testing.clock import BEGIN, VirtualClock, VirtualTimeDeadlock, run_virtually
+from pointsman.tools.registry import ToolRegistry
+from pointsman.values import Json
 
 
 def test_a_year_passes_in_no_time_and_in_order() -> None:
@@ -34,6 +38,23 @@ def test_virtual_time_stops_while_a_thread_works() -> None:
         return clock.now() - BEGIN
 
     assert run_virtually(work()) == 0.0
+
+
+def test_virtual_time_stops_while_a_tool_works_in_a_thread() -> None:
+    def slow() -> str:
+        """Work for a moment, in which the loop has nothing to do."""
+        threading.Event().wait(0.05)
+        return "done"
+
+    async def story() -> tuple[Json, float]:
+        leap = asyncio.create_task(asyncio.sleep(3600))
+        call = asyncio.create_task(ToolRegistry([slow]).call(ToolCall(id="1", name="slow", arguments={}), key="k"))
+        result, now = await call, asyncio.get_running_loop().time()
+        leap.cancel()
+        return result, now
+
+    result, now = run_virtually(story())
+    assert (result, now < 3600) == ("done", True)
 
 
 def test_timeouts_are_virtual_too() -> None:

@@ -97,9 +97,13 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def run_in_executor(self, executor: Executor | None, func: Callable[..., T], *args: Any) -> asyncio.Future[T]:
         """Run in a thread. Virtual time stands still meanwhile, because the duration of the work is unknown."""
         future = super().run_in_executor(executor, func, *args)
+        self.hold_time_until(future)
+        return future
+
+    def hold_time_until(self, future: asyncio.Future[Any]) -> None:
+        """Let virtual time stand still until a thread has set a future. Tools that run in threads call it."""
         self._leaping.threads += 1
         future.add_done_callback(self._thread_ended)
-        return future
 
     async def shutdown_default_executor(self, timeout: float | None = None) -> None:  # noqa: ASYNC109 - asyncio's
         """Shut down the threads in real time."""

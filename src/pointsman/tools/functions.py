@@ -430,6 +430,10 @@ def _in_thread(
         with suppress(RuntimeError):  # The loop is closed: no task waits for the outcome.
             loop.call_soon_threadsafe(_settle, future, outcome)
 
+    # A loop of tests whose time leaps while nothing happens must wait for threads that it does not start itself.
+    hold_time = cast("Callable[[object], None] | None", getattr(loop, "hold_time_until", None))
+    if hold_time is not None:
+        hold_time(future)
     _threads().submit(copy_context().run, perform)
     return future
 
