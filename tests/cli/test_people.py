@@ -134,6 +134,26 @@ def test_the_inbox_lists_open_gates_of_a_person_until_the_answer(prompt: Prompt)
     assert refused(prompt, "inbox", "--after", "here") == "cursor-invalid"
 
 
+def test_answers_are_listed_by_person_newest_first(prompt: Prompt) -> None:
+    first = waiting(prompt, TWO_OF_THREE, "-i", "text=x")
+    second = waiting(prompt, FORM)
+    for name in ("ada", "ben"):
+        prompt("answer", first, "review", "approve", "--as", name)
+    prompt("answer", second, "ask", '{"action": "approve", "data": {"amount": 1}}', "--as", "ada")
+
+    def listed(*options: str) -> list[tuple[str, str, bool]]:
+        page = prompt("inbox", "--answered", *options, "--json").json
+        return [(one["executionId"], one["by"], one["closed"]) for one in page["answers"]]
+
+    assert listed() == [(second, "ada", True), (first, "ben", True), (first, "ada", False)]
+    assert listed("--as", "ada") == [(second, "ada", True), (first, "ada", False)]
+    cursor = prompt("inbox", "--answered", "--limit", "1", "--json").json["next"]
+    assert listed("--limit", "1", "--after", cursor) == [(first, "ben", True)]
+    assert "ada: approve" in prompt("inbox", "--answered", "--as", "ada").out
+    assert "no answers" in prompt("inbox", "--answered", "--as", "eve").err
+    assert refused(prompt, "inbox", "--answered", "--after", "here") == "cursor-invalid"
+
+
 def test_a_gate_of_a_sub_workflow_is_answered_at_the_outermost_execution(prompt: Prompt) -> None:
     prompt("workflows", "save", written("publish.yaml", TWO_OF_THREE))
     execution = waiting(prompt, INNER)

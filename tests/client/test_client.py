@@ -6,6 +6,7 @@ import asyncio
 import signal
 from collections.abc import AsyncGenerator
 from pathlib import Path
+from typing import cast
 
 import httpx2
 import pytest
@@ -66,6 +67,8 @@ async def test_an_execution_is_started_followed_answered_and_read(client: Client
     assert isinstance(heard[0], StartEvent)
     assert [one.event for one in heard].count("workflow.complete") == 1
     assert len({one.id for one in heard}) == len(heard)
+    (answer,) = cast("list[JsonObject]", (await client.answered())["answers"])
+    assert (answer["executionId"], answer["action"], answer["comment"]) == (execution.id, "approve", "Fine.")
     output = await execution.output()
     assert isinstance(output, dict)
     assert (await client.view(execution.id))["output"] == output

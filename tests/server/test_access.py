@@ -28,6 +28,7 @@ LEAST: Final[dict[str, Role | None]] = {
     "GET /metrics": "admin",
     "GET /api/usage": "viewer",
     "GET /api/inbox": "viewer",
+    "GET /api/inbox/answered": "viewer",
     "POST /api/answer-links/read": None,
     "POST /api/answer-links/answer": None,
     "GET /api/datasets": "viewer",

@@ -55,6 +55,7 @@ CALLS: Final[tuple[tuple[str, Any], ...]] = (
     (f"POST {X}/{{done}}/fork", {"at": 1}),
     (f"POST {X}/{{turn}}/messages", {"message": "And shorter?", "wait": True}),
     ("GET /api/inbox", None),
+    ("GET /api/inbox/answered", None),
     (f"POST {X}/{{asked}}/delegate", {"gateId": "review", "to": "ben"}),
     (f"POST {X}/{{waiting}}/pause", None),
     (f"POST {X}/{{waiting}}/move", {"to": "letter", "checkOnly": True}),

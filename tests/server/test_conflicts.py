@@ -123,6 +123,7 @@ UNREADABLE: Final[dict[str, tuple[str, dict[str, str]]]] = {
     f"GET {EXECUTIONS}": (f"{EXECUTIONS}?before=x", {}),
     f"GET {EXECUTIONS}/{{eid}}/events": (f"{EXECUTIONS}/{{waiting}}/events?after=x", {}),
     "GET /api/inbox": ("/api/inbox?after=x", {}),
+    "GET /api/inbox/answered": ("/api/inbox/answered?after=x", {}),
     "GET /api/memory/{scope}": ("/api/memory/user?owner=ada&after=x", {}),
     "GET /api/memory/{scope}/value": ("/api/memory/user/value?owner=ada&key=%07", {}),
     "GET /api/memory/{scope}/history": ("/api/memory/user/history?owner=ada&key=%07", {}),

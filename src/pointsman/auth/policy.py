@@ -309,10 +309,9 @@ async def _sees_one(app: AppContext, caller: Caller, summary: Summary) -> bool:
     return (await sharing_of(app, summary.workflow)).lets_in(caller)
 
 
-async def outermost(app: AppContext, entry: GateEntry) -> tuple[ExecutionId, Summary | None]:
+async def outermost(app: AppContext, name: ExecutionId) -> tuple[ExecutionId, Summary | None]:
     """Return the execution that a person started, to which the gates of its sub-workflows belong. None: it is not
     listed."""
-    name = entry.execution
     while (summary := await app.store.executions.find(name)) is not None and summary.parent is not None:
         name = summary.parent
     return name, summary
@@ -324,7 +323,7 @@ async def _is_asked(app: AppContext, caller: Caller, execution: ExecutionId) -> 
     query = InboxQuery(user=caller.name, groups=caller.groups, limit=INBOX_PAGE)
     while page := await app.store.executions.inbox(query):
         for gate in page:
-            if _names(gate, caller) and execution in (gate.execution, (await outermost(app, gate))[0]):
+            if _names(gate, caller) and execution in (gate.execution, (await outermost(app, gate.execution))[0]):
                 return True
         if len(page) < INBOX_PAGE:
             break

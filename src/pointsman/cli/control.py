@@ -26,10 +26,10 @@ from pointsman.cli.printing import print_json, say, shown
 from pointsman.cli.references import complete_gate, complete_workflow, execution_argument, naming_executions
 from pointsman.cli.results import COLOURS, print_outcome
 from pointsman.cli.run import Driving, drive_from, driving_options, number_of
-from pointsman.cli.times import TIME, TIME_HELP
+from pointsman.cli.times import TIME, TIME_HELP, when
 from pointsman.executions.bulk import BulkResult, BulkSelection, Verb, bulk_result_view
 from pointsman.executions.fork_migrate_replay import DifferenceView, MigrationView, ReplayView, replay_view
-from pointsman.executions.lists import InboxEntry, inbox_page
+from pointsman.executions.lists import AnsweredPage, InboxEntry, inbox_page
 from pointsman.values import Json, JsonObject, json_of
 
 
@@ -273,6 +273,7 @@ def delegate(
 )
 @click.option("--group", "groups", multiple=True, metavar="GROUP", help="Only gates for a group. Repeatable.")
 @click.option("--workflow", metavar="ID", shell_complete=complete_workflow, help="Only gates of a workflow.")
+@click.option("--answered", is_flag=True, help="Show the answers instead, newest first (--as: those of one person).")
 @click.option("--after", metavar="PLACE", help="`next` of the previous page.")
 @click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="Maximum number of entries.")
 @json_option
@@ -282,12 +283,15 @@ def inbox(
     user: str | None,
     groups: tuple[str, ...],
     workflow: str | None,
+    answered: bool,
     after: str | None,
     limit: int,
     as_json: bool,
     store: str | None,
 ) -> None:
     """List open gates of all executions, the longest wait first."""
+    if answered and groups:
+        raise click.UsageError("--answered lists the answers of one person (--as) or of all: omit --group")
 
     async def look() -> list[InboxEntry]:
         async with installation(store) as app:
@@ -297,6 +301,15 @@ def inbox(
                 everyone=everyone, workflow=workflow, after=after, limit=limit, by=user, groups=groups
             )
 
+    async def look_back() -> AnsweredPage:
+        async with installation(store) as app:
+            return await session_at_prompt(app).executions.answered(
+                everyone=user is None, workflow=workflow, after=after, limit=limit, by=user
+            )
+
+    if answered:
+        show_answers(go(look_back()), as_json=as_json)
+        return
     gates = go(look())
     if as_json:
         print_json(json_of(inbox_page(gates, limit)))
@@ -306,6 +319,18 @@ def inbox(
     for gate in gates:
         asks = gate["inside"] or gate["executionId"]  # several sub-workflows may have gates of the same name
         click.echo(f"{asks}  {gate['gateId']}  {shown(gate['workflowId'])}  {shown(gate['message'])}")
+
+
+def show_answers(page: AnsweredPage, *, as_json: bool) -> None:
+    if as_json:
+        print_json(json_of(page))
+        return
+    if not page["answers"]:
+        click.echo("no answers", err=True)
+    for one in page["answers"]:
+        asked = one["inside"] or one["executionId"]
+        about = f"{shown(one['workflowId'])}  {shown(one['by'])}: {shown(one['action'])}  {shown(one['message'])}"
+        click.echo(f"{when(one['answeredAt'])}  {asked}  {one['gateId']}  {about}")
 
 
 @click.command()

@@ -185,6 +185,15 @@ class Client:
                 return objects
             after = str(page[-1]["cursor"])
 
+    async def answered(
+        self, *, workflow: str | None = None, everyone: bool = False, after: str | None = None, limit: int = 50
+    ) -> JsonObject:
+        """Return a page of the answers that the owner of this key gave to gates, newest first: `answers`, and `next`,
+        the `after` of the next page. `everyone`: those of all people, in executions that the owner may see."""
+        return await self._object(
+            "/api/inbox/answered", workflow=workflow, everyone=everyone or None, after=after, limit=limit
+        )
+
     async def health(self) -> JsonObject:
         """Return whether the server works, and its version."""
         return await self._object("/health")

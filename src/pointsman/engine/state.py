@@ -386,6 +386,8 @@ class RowNotes(Struct, eq=False, gc=False):
     """Outputs of the steps that settled."""
     changed_gates: dict[Step, None] = {}
     """Gates that opened, changed or closed."""
+    answered_gates: dict[Step, GateState] = {}
+    """Gates that got an answer, as they were then."""
     failures: dict[Step, StepState | PendingArrival] = {}
     """Failures: the step, or the arrival it would have sent."""
 

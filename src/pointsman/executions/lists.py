@@ -28,7 +28,15 @@ from pointsman.executions.usage_rollup import UsageRollup
 from pointsman.executions.views import ExecutionStatus, need_text, status_shown
 from pointsman.ports import Row
 from pointsman.runtime.local import unknown_execution
-from pointsman.store.records import TRIAL, ExecutionQuery, GateEntry, InboxQuery, Summary
+from pointsman.store.records import (
+    TRIAL,
+    AnswerEntry,
+    AnswersQuery,
+    ExecutionQuery,
+    GateEntry,
+    InboxQuery,
+    Summary,
+)
 from pointsman.values import ExecutionId, Instant, Json, WorkflowId
 
 
@@ -101,7 +109,7 @@ async def inbox(
     entries: list[InboxEntry] = []
     while page := await app.store.executions.inbox(query):
         for entry in page:
-            name, summary = await outermost(app, entry)
+            name, summary = await outermost(app, entry.execution)
             if sees is None or (summary is not None and await sees(summary, entry)):
                 entries.append(entry_view(entry, name))
         if len(page) < query.limit or len(entries) >= limit:
@@ -136,6 +144,110 @@ def entry_view(entry: GateEntry, outermost: ExecutionId) -> InboxEntry:
         "groups": [*entry.groups],
         "cursor": _cursor(entry),
     }
+
+
+class AnsweredGate(TypedDict):
+    """A person's answer to a gate."""
+
+    executionId: str
+    """The execution that a person started."""
+    inside: str | None
+    """The sub-workflow whose gate it was; null: it was a gate of the execution itself."""
+    workflowId: str
+    gateId: str
+    nodeId: str
+    nodeName: Json
+    """Display name of the node: a text, or one by language; null: its id."""
+    message: str
+    """The question of the gate."""
+    messages: dict[str, str] | None
+    """The question by language, if the workflow defines it in several."""
+    about: str
+    item: str | None
+    round: int | None
+    by: str
+    action: str
+    comment: str | None
+    closed: bool
+    """Whether this answer closed the gate; false: it was one of several votes."""
+    answeredAt: float
+    visible: bool
+    """Whether the caller may open the execution."""
+
+
+class AnsweredPage(TypedDict):
+    """Answers, newest first."""
+
+    answers: list[AnsweredGate]
+    next: str | None
+    """The `after` of the next page; null: this was the last."""
+
+
+async def answered(
+    app: AppContext,
+    by: str | None,
+    *,
+    workflow: str | None = None,
+    after: str | None = None,
+    limit: int = 50,
+    sees: Callable[[Summary], Awaitable[bool]],
+) -> AnsweredPage:
+    """Return one page of the answers of a person, newest first; without a person, of the answers of all people in
+    executions that `sees` admits.
+
+    A person's own answers are listed even if the person may not open the execution any more. Raises `CursorInvalid`.
+    """
+    query = AnswersQuery(
+        by=by,
+        workflow=None if workflow is None else WorkflowId(workflow),
+        before=None if after is None else _answer_position(after),
+        limit=limit + 1,
+    )
+    found: list[tuple[AnswerEntry, AnsweredGate]] = []
+    while page := await app.store.executions.answers(query):
+        for entry in page:
+            name, summary = await outermost(app, entry.execution)
+            visible = summary is not None and await sees(summary)
+            if visible or by is not None:
+                found.append((entry, _answer_view(entry, name, visible=visible)))
+        if len(page) < query.limit or len(found) > limit:
+            break
+        query = replace(query, before=page[-1].place)
+    more = found[limit - 1][0] if len(found) > limit else None
+    cursor = None if more is None else msgspec.json.encode(more.place).decode()
+    return {"answers": [view for _, view in found[:limit]], "next": cursor}
+
+
+def _answer_view(entry: AnswerEntry, outermost: ExecutionId, *, visible: bool) -> AnsweredGate:
+    return {
+        "executionId": outermost,
+        "inside": entry.execution if entry.execution != outermost else None,
+        "workflowId": entry.workflow,
+        "gateId": entry.gate,
+        "nodeId": entry.node,
+        "nodeName": entry.called,
+        "message": entry.message,
+        "messages": {**entry.messages} or None,
+        "about": entry.about,
+        "item": entry.item,
+        "round": entry.round,
+        "by": entry.by,
+        "action": entry.action,
+        "comment": entry.comment or None,
+        "closed": entry.closed,
+        "answeredAt": entry.at,
+        "visible": visible,
+    }
+
+
+def _answer_position(cursor: str) -> tuple[float, ExecutionId, str, str]:
+    try:
+        at, execution, gate, by = msgspec.json.decode(cursor, type=tuple[float, str, str, str])
+    except (msgspec.DecodeError, UnicodeEncodeError):
+        raise CursorInvalid(
+            f"{cursor[:60]!r} is not a position in a list of answers", hint="Use the `next` of a page."
+        ) from None
+    return at, ExecutionId(execution), gate, by
 
 
 def _cursor(entry: GateEntry) -> str:

@@ -46,10 +46,12 @@ from pointsman.executions.fork_migrate_replay import (
 )
 from pointsman.executions.inputs import artifact, artifacts_of
 from pointsman.executions.lists import (
+    AnsweredPage,
     ExecutionEntry,
     InboxEntry,
     Relations,
     Sees,
+    answered,
     execution_named,
     found_executions,
     inbox,
@@ -244,6 +246,21 @@ class ExecutionVerbs(Verbs):
         if everyone:
             person, among = None, ()
         return await inbox(self.app, person, among, workflow=workflow, after=after, limit=limit, sees=self._sees_gate)
+
+    @verb("viewer", "read the inbox", audit=False)
+    async def answered(
+        self,
+        *,
+        everyone: bool = False,
+        workflow: str | None = None,
+        after: str | None = None,
+        limit: int = 50,
+        by: str | None = None,
+    ) -> AnsweredPage:
+        """Return one page of the answers that the caller gave to gates, newest first; `everyone`: those of all people
+        in executions that the caller may see."""
+        person = None if everyone else self.name_for(by)
+        return await answered(self.app, person, workflow=workflow, after=after, limit=limit, sees=self._sees)
 
     @verb("operator", "replay executions", audit=False)
     async def replay(self, execution: str, *, against: Workflow | str | None = None) -> Replay:

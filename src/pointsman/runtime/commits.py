@@ -194,7 +194,7 @@ class Commits:
         self._rows.append(row)
         self._effects.extend(effects)
         if summary is not None:
-            self._summary = summary
+            self._summary = summary.after(self._summary)
 
     def _take(self) -> tuple[list[Row], Summary | None, list[EffectRecord]]:
         batch = self._rows, self._summary, self._effects

@@ -7,6 +7,7 @@ needs    what workers must have for the steps that wait for one
 worker   the process that works on it now
 spent    its usage, as budgets count it
 gates    its inbox entries
+answers  what people answered in this row
 """
 
 from __future__ import annotations
@@ -15,10 +16,12 @@ import heapq
 from collections.abc import Sequence
 from typing import Final
 
+from msgspec.structs import replace
+
 from pointsman.engine.events.steps import Event
 from pointsman.engine.events.waits import EventAwaited, TimerSet
 from pointsman.engine.state import ExecutionState, UsageTotal, status_of
-from pointsman.runtime.summary import needs_of, summary_of
+from pointsman.runtime.summary import answers_in, needs_of, summary_of
 from pointsman.store.records import Summary
 from pointsman.values import ExecutionId, Instant
 
@@ -99,7 +102,9 @@ class Passivation:
         self._needs, self._worker = needs, worker
         with_gates = bool(state.row.changed_gates) or not self._is_listed
         self._is_listed = True
-        return self.summary(execution, state, with_gates=with_gates)
+        summary = self.summary(execution, state, with_gates=with_gates)
+        answers = answers_in(execution, state, events)
+        return replace(summary, answers=answers) if answers else summary
 
     def _is_as_paid(self, usage: UsageTotal) -> bool:
         """Return whether only tool calls were added that no budget counts."""

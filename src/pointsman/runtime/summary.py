@@ -5,13 +5,16 @@ Both are written in the same transaction as the row that changes them, so they a
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from pointsman.engine.actions import GateApprovers
 from pointsman.engine.decide.human_tasks import voters
+from pointsman.engine.events.steps import Event
+from pointsman.engine.events.waits import GateClosed, GateVoted
 from pointsman.engine.reports import Usage
 from pointsman.engine.state import ExecutionState, GateState, UsageTotal, is_scripted
-from pointsman.store.records import AMOUNT_MAX, ANYONE, BudgetUsage, GateEntry, Summary
+from pointsman.store.records import AMOUNT_MAX, ANYONE, AnswerEntry, BudgetUsage, GateEntry, Summary
 from pointsman.values import ExecutionId, Instant, Json, WorkflowId
 
 MESSAGE_CHARS_MAX: Final = 1000
@@ -44,6 +47,39 @@ def gates_in(execution: ExecutionId, state: ExecutionState) -> tuple[GateEntry, 
         for at in state.open_gates
         if (gate := at.gate) is not None
     )
+
+
+def answers_in(execution: ExecutionId, state: ExecutionState, events: Sequence[Event]) -> tuple[AnswerEntry, ...]:
+    """Return the answers of people in the events of the present row, the last one of each person."""
+    if not state.row.answered_gates:
+        return ()
+    answers: dict[tuple[str, str], AnswerEntry] = {}
+    for event in events:
+        if not isinstance(event, GateVoted | GateClosed) or not event.by or _is_timeout(event):
+            continue
+        gate = state.row.answered_gates[event.step]
+        answers[gate.id, event.by] = AnswerEntry(
+            execution=execution,
+            workflow=WorkflowId(state.setup.workflow),
+            gate=gate.id,
+            node=event.step.node,
+            message=without_nul(gate.message[:MESSAGE_CHARS_MAX]),
+            by=without_nul(event.by),
+            action=without_nul(event.action),
+            at=Instant(state.at),
+            comment=without_nul(event.comment[:MESSAGE_CHARS_MAX]),
+            closed=isinstance(event, GateClosed),
+            about=gate.about,
+            item=None if gate.item is None else without_nul(gate.item),
+            round=gate.round,
+            messages={language: without_nul(text[:MESSAGE_CHARS_MAX]) for language, text in gate.messages.items()},
+            called=_plainly(gate.display_name),
+        )
+    return tuple(answers.values())
+
+
+def _is_timeout(event: GateVoted | GateClosed) -> bool:
+    return isinstance(event, GateClosed) and event.cause == "timeout"
 
 
 def without_nul(text: str) -> str:

@@ -18,6 +18,8 @@ from pointsman.store.coordination import Claims, Leadership, Listener
 from pointsman.store.errors import StoreUnknown, masked_address
 from pointsman.store.records import (
     About,
+    AnswerEntry,
+    AnswersQuery,
     ConfigEntry,
     Conversation,
     EffectRecord,
@@ -87,6 +89,11 @@ class Executions(Protocol):
 
     async def inbox(self, query: InboxQuery = ...) -> list[GateEntry]:
         """Return the open gates of all executions that ask these people, from the summaries."""
+        ...
+
+    async def answers(self, query: AnswersQuery = ...) -> list[AnswerEntry]:
+        """Return what people answered, newest first. Each answer came with the summary of the row that has it
+        (`Summary.answers`), and stays until the execution is deleted."""
         ...
 
 

@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 from typing import Final, Literal, LiteralString, NamedTuple, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from pointsman.ports import ChangeAuthor
 from pointsman.values import ExecutionId, Instant, Json, JsonObject, WorkflowId
@@ -257,6 +258,50 @@ class InboxQuery(Struct, frozen=True, kw_only=True):
         return None if self.user is None else without_key(self.user)
 
 
+class AnswerEntry(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A person's answer to a gate, as the list of answers shows it. A later answer of the person replaces it."""
+
+    execution: ExecutionId
+    workflow: WorkflowId
+    gate: str
+    node: str
+    message: str
+    """What the gate asked."""
+    by: str
+    action: str
+    at: Instant
+    comment: str = ""
+    closed: bool = False
+    """Whether this answer closed the gate; False: it was one of several votes."""
+    about: str = "node"
+    item: str | None = None
+    round: int | None = None
+    messages: dict[str, str] = {}
+    """The message by language, where there are several."""
+    called: Json = None
+    """The name of its node: a text, or texts by language."""
+
+    @property
+    def key(self) -> tuple[ExecutionId, str, str]:
+        """What identifies the answer."""
+        return self.execution, self.gate, self.by
+
+    @property
+    def place(self) -> tuple[Instant, ExecutionId, str, str]:
+        """Its place in lists."""
+        return self.at, *self.key
+
+
+class AnswersQuery(Struct, frozen=True, kw_only=True):
+    """Which answers to list, newest first. Absent fields do not filter."""
+
+    by: str | None = None
+    workflow: WorkflowId | None = None
+    before: tuple[float, ExecutionId, str, str] | None = None
+    """`AnswerEntry.place` of the last one of the page before."""
+    limit: int = 50
+
+
 class Summary(Struct, frozen=True, kw_only=True):
     """One execution as lists show it. Rebuilt from the journal at any time; true as of `updated`."""
 
@@ -280,9 +325,21 @@ class Summary(Struct, frozen=True, kw_only=True):
     """The process that wrote its last row; empty: unknown."""
     gates: tuple[GateEntry, ...] | None = None
     """All its open gates; None: unchanged. Lists may leave them out; inboxes return them."""
+    answers: tuple[AnswerEntry, ...] = ()
+    """Answers to its gates that are added to those in the store. Lists leave them out; `Executions.answers` returns
+    them."""
     spent: BudgetUsage = BudgetUsage()
     scripted: bool = False
     """The scripted model answers in it."""
+
+    def after(self, before: Summary | None) -> Summary:
+        """Return this summary, which replaces `before`, with what it keeps: open gates that are unchanged, and
+        answers."""
+        if before is None or (self.gates is not None and not before.answers):
+            return self
+        gates = before.gates if self.gates is None else self.gates
+        answers = {answer.key: answer for answer in (*before.answers, *self.answers)}
+        return replace(self, gates=gates, answers=tuple(answers.values()))
 
 
 class ExecutionQuery(Struct, frozen=True, kw_only=True):

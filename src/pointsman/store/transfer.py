@@ -25,6 +25,7 @@ COPIED: Final[Mapping[LiteralString, tuple[LiteralString, ...]]] = {
     "blob_uses": ("execution", "hash"),
     "effects": ("execution", "attempt", "number", "form", "data"),
     "summaries": ("summary",),
+    "answers": ("execution", "gate", "person", "at", "workflow", "data"),
     "workflows": (
         "id",
         "revision",

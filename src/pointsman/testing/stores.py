@@ -17,6 +17,8 @@ from pointsman.store.records import (
     ANYONE,
     OF_EXECUTIONS,
     About,
+    AnswerEntry,
+    AnswersQuery,
     BudgetUsage,
     EffectRecord,
     ExecutionQuery,
@@ -256,11 +258,25 @@ def gate_of(number: int, gate: str, **asks: tuple[str, ...]) -> GateEntry:
     )
 
 
+def answer_of(number: int, by: str, action: str = "approve", *, at: float = 5.0) -> AnswerEntry:
+    return AnswerEntry(
+        execution=ExecutionId(f"exec-{number:03}"),
+        workflow=summary_of(number).workflow,
+        gate="gate",
+        node="gate",
+        message="May it?",
+        by=by,
+        action=action,
+        at=Instant(at),
+    )
+
+
 async def summary_with_an_unstorable_text_is_refused_with_its_rows(url: str) -> None:
     gate = replace(gate_of(7, "gate", users=("ada",), groups=("editors",), without=("ben",)), about="call")
     gate = replace(gate, item="one", messages={"de": "Darf es?"}, called={"de": "Schranke"}, digest="abc")
     waiting = summary_of(7, "waiting", session="talk")
-    waiting = replace(waiting, awaits=("paid",), needs=("model",), worker="host-1", gates=(gate,))
+    answer = replace(answer_of(7, "ada"), comment="Yes.", item="one", messages={"de": "Darf es?"}, called={"de": "Tor"})
+    waiting = replace(waiting, awaits=("paid",), needs=("model",), worker="host-1", gates=(gate,), answers=(answer,))
     async with opened(url) as store:
         await store.journal.append(waiting.execution, row_of(1), summary=waiting)
         document = msgspec.to_builtins(waiting)
@@ -269,12 +285,14 @@ async def summary_with_an_unstorable_text_is_refused_with_its_rows(url: str) -> 
             assert await refused(store.executions.put(bad), UnstorableValue), place
             rows = store.journal.append(waiting.execution, row_of(2), summary=bad)
             assert await refused(rows, UnstorableValue), place
-        assert [replace(found, gates=waiting.gates) for found in await store.executions.list()] == [waiting]
+        (found,) = await store.executions.list()
+        assert replace(found, gates=waiting.gates, answers=waiting.answers) == waiting
         assert await store.executions.inbox() == [gate]
+        assert await store.executions.answers() == [answer]
         assert await store.journal.last(waiting.execution) == 1
-    fields = [(name, getattr(one, name)) for one in (waiting, gate) for name in one.__struct_fields__]
+    fields = [(name, getattr(one, name)) for one in (waiting, gate, answer) for name in one.__struct_fields__]
     empty = [name for name, value in fields if value in (None, "", (), {})]
-    assert empty == ["wakes", "deadline", "round"], "every text is tested"
+    assert empty == ["wakes", "deadline", "round", "round"], "every text is tested"
 
 
 def spoiled(value: Json, character: str, place: str = "") -> Iterator[tuple[str, Json]]:
@@ -337,6 +355,32 @@ async def inbox_changes_with_the_summary(url: str) -> None:
         assert await store.executions.inbox() == [gates[1]]
         await store.executions.put(replace(summary_of(1), gates=()))
         assert await store.executions.inbox() == []
+
+
+async def answers_are_listed_by_person_newest_first(url: str) -> None:
+    async with opened(url) as store:
+        first, voted = answer_of(1, "ada", at=1.0), answer_of(2, "ben", "reject", at=2.0)
+        changed = replace(voted, action="approve", at=Instant(3.0), closed=True)
+        other = answer_of(3, "ada", at=2.0)
+        await store.journal.append(first.execution, row_of(1), summary=replace(summary_of(1), answers=(first,)))
+        name = voted.execution
+        await store.journal.append(name, row_of(1), summary=replace(summary_of(2), answers=(voted,)))
+        assert await store.executions.answers() == [voted, first]
+        await store.journal.append(name, row_of(2), summary=replace(summary_of(2), answers=(changed,)))
+        await store.journal.append(name, row_of(3), summary=summary_of(2))
+        await store.executions.put(replace(summary_of(3), answers=(other,)))
+
+        async def found(**filters: object) -> list[AnswerEntry]:
+            return await store.executions.answers(msgspec.convert(filters, AnswersQuery))
+
+        assert await found() == [changed, other, first], "an answer replaces the vote before it, and stays"
+        assert await found(by="ada") == [other, first]
+        assert await found(by="ada", limit=1) == [other]
+        assert await found(by="ada", before=[*other.place]) == [first]
+        assert await found(workflow=other.workflow, by="ben") == []
+        assert await found(by="cleo") == []
+        await store.removal.remove(name, at=3)
+        assert await found() == [other, first], "it is deleted with its execution"
 
 
 async def saved_revision_never_changes(url: str) -> None:
@@ -740,6 +784,7 @@ STORE_RULES: Final[tuple[Rule, ...]] = (
     summary_with_an_unstorable_text_is_refused_with_its_rows,
     inbox_lists_open_gates_of_a_person,
     inbox_changes_with_the_summary,
+    answers_are_listed_by_person_newest_first,
     saved_revision_never_changes,
     revision_is_saved_only_on_top_of_the_one_read,
     concurrent_saves_number_revisions_without_gaps,

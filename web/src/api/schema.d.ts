@@ -545,6 +545,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/inbox/answered": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List answers to gates
+         * @description Answers that the caller gave to gates, newest first, whichever way they were given.
+         *
+         *     Answers are listed until their execution is deleted.
+         */
+        get: operations["people_answered_gates"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/login": {
         parameters: {
             query?: never;
@@ -3112,6 +3134,45 @@ export interface components {
             name: string;
             revision: number;
             savedAt: number;
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description A person's answer to a gate. */
+        AnsweredGate: {
+            about: string;
+            action: string;
+            answeredAt: number;
+            by: string;
+            /** @description Whether this answer closed the gate; false: it was one of several votes. */
+            closed: boolean;
+            comment: string | null;
+            /** @description The execution that a person started. */
+            executionId: string;
+            gateId: string;
+            /** @description The sub-workflow whose gate it was; null: it was a gate of the execution itself. */
+            inside: string | null;
+            item: string | null;
+            /** @description The question of the gate. */
+            message: string;
+            /** @description The question by language, if the workflow defines it in several. */
+            messages: {
+                [key: string]: string;
+            } | null;
+            nodeId: string;
+            /** @description Display name of the node: a text, or one by language; null: its id. */
+            nodeName: unknown;
+            round: number | null;
+            /** @description Whether the caller may open the execution. */
+            visible: boolean;
+            workflowId: string;
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description Answers, newest first. */
+        AnsweredPage: {
+            answers: components["schemas"]["AnsweredGate"][];
+            /** @description The `after` of the next page; null: this was the last. */
+            next: string | null;
         } & {
             [key: string]: unknown;
         };
@@ -7498,6 +7559,35 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InboxPage"];
+                };
+            };
+        };
+    };
+    people_answered_gates: {
+        parameters: {
+            query?: {
+                /** @description `next` of the previous page. */
+                after?: string;
+                /** @description The answers of all people, in executions that the caller may see. */
+                everyone?: boolean;
+                /** @description Maximum number of entries. */
+                limit?: number;
+                /** @description Only entries of this workflow. */
+                workflow?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AnsweredPage"];
                 };
             };
         };

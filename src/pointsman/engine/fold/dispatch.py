@@ -32,6 +32,7 @@ def begin_decision(state: ExecutionState, seq: int, at: float) -> None:
         row.failures = {}
     if row.changed_gates:
         row.changed_gates = {}
+        row.answered_gates = {}
 
 
 def fold(state: ExecutionState, event: Event) -> None:

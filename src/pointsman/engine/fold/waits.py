@@ -48,7 +48,7 @@ def fold_gate(state: ExecutionState, event: GateEvent) -> None:
         case GateChanged():
             _changed(state, at, event)
         case GateVoted():
-            gate = gate_of(at)
+            gate = state.row.answered_gates[at.step] = gate_of(at)
             gate.votes[event.by] = Vote(event.action, event.data, event.comment, event.key)
             if event.key:
                 gate.keyed_votes[event.key] = (event.by, event.action, event.data)
@@ -59,6 +59,7 @@ def fold_gate(state: ExecutionState, event: GateEvent) -> None:
             gate.level, gate.approvers, gate.deadline = event.level, event.approvers, event.deadline
             gate.votes, gate.delegations, gate.delegates = {}, {}, {}
         case GateClosed():
+            state.row.answered_gates[at.step] = gate_of(at)
             scopes.remove_gate(state, at)
             for timer in at.timers:  # an open gate has only its own timers
                 state.timers.pop(timer, None)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from fastapi import Query, Request, Response
 
-from pointsman.executions.lists import InboxPage, inbox_page
+from pointsman.executions.lists import AnsweredPage, InboxPage, inbox_page
 from pointsman.executions.verbs import ExecutionVerbs
 from pointsman.executions.views import SIGNAL_OUTCOMES, ExecutionView, SignalledExecution, StartedExecution
 from pointsman.server.context import CallerSession
@@ -210,3 +210,26 @@ async def open_gates(
     """Open gates that the caller may answer, oldest first."""
     page = await session.executions.inbox(everyone=everyone, workflow=workflow, after=after, limit=limit)
     return JsonReply(inbox_page(page, limit))
+
+
+@people.get(
+    "/api/inbox/answered",
+    verb=ExecutionVerbs.answered,
+    responses=answers(AnsweredPage, "cursor-invalid"),
+    summary="List answers to gates",
+)
+async def answered_gates(
+    *,
+    session: CallerSession,
+    everyone: Annotated[
+        bool, Query(description="The answers of all people, in executions that the caller may see.")
+    ] = False,
+    workflow: Of = None,
+    after: Annotated[str | None, Query(max_length=500, description="`next` of the previous page.")] = None,
+    limit: Limit = 50,
+) -> Response:
+    """Answers that the caller gave to gates, newest first, whichever way they were given.
+
+    Answers are listed until their execution is deleted.
+    """
+    return JsonReply(await session.executions.answered(everyone=everyone, workflow=workflow, after=after, limit=limit))

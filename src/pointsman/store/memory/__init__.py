@@ -11,8 +11,6 @@ import time
 from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 
-from msgspec.structs import replace
-
 from pointsman.engine.state import ENDED
 from pointsman.ports import Row
 from pointsman.store.codec import blobs_named, check_summary, decode_json, encode_json, moved
@@ -23,6 +21,8 @@ from pointsman.store.memory.memories import MemoryMemories, MemoryVectors
 from pointsman.store.records import (
     TRIAL,
     About,
+    AnswerEntry,
+    AnswersQuery,
     ConfigEntry,
     Conversation,
     EffectRecord,
@@ -49,11 +49,8 @@ from pointsman.values import ExecutionId, Json, WorkflowId
 
 
 def keep_summary(summaries: dict[ExecutionId, Summary], summary: Summary) -> None:
-    """Keep a summary; one without open gates keeps those of the previous one."""
-    summary_ = summaries.get(summary.execution)
-    if summary.gates is None and summary_ is not None and summary_.gates:
-        summary = replace(summary, gates=summary_.gates)
-    summaries[summary.execution] = summary
+    """Keep a summary, with what it keeps of the previous one."""
+    summaries[summary.execution] = summary.after(summaries.get(summary.execution))
 
 
 class MemoryExecutions:
@@ -79,6 +76,18 @@ class MemoryExecutions:
         open_ = (entry for summary in self._summaries.values() for entry in summary.gates or ())
         entries = [entry for entry in open_ if waits_for(entry, query)]
         entries.sort(key=lambda entry: (entry.opened, entry.execution, entry.gate))
+        return entries[: query.limit]
+
+    async def answers(self, query: AnswersQuery = AnswersQuery()) -> list[AnswerEntry]:  # noqa: B008 - frozen
+        given = (answer for summary in self._summaries.values() for answer in summary.answers)
+        entries = [
+            answer
+            for answer in given
+            if query.by in (None, answer.by)
+            and query.workflow in (None, answer.workflow)
+            and (query.before is None or answer.place < query.before)
+        ]
+        entries.sort(key=lambda answer: answer.place, reverse=True)
         return entries[: query.limit]
 
     async def list(self, query: ExecutionQuery = ExecutionQuery()) -> list[Summary]:  # noqa: B008 - frozen

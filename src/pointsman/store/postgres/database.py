@@ -16,7 +16,14 @@ from pointsman.store.postgres.blobs import keep_blobs
 from pointsman.store.postgres.connections import Connection, Connections, lock
 from pointsman.store.records import InboxQuery, Summary
 from pointsman.store.remembered_values import words_of
-from pointsman.store.sql.executions import SUMMARY_COLUMNS, SummaryColumn, SummaryValues, summary_values
+from pointsman.store.sql.executions import (
+    PUT_ANSWER,
+    SUMMARY_COLUMNS,
+    SummaryColumn,
+    SummaryValues,
+    answer_values,
+    summary_values,
+)
 from pointsman.store.sql.work import (
     NO_RESULT,
     Batch,
@@ -163,6 +170,8 @@ class PostgresDialect:
             if (yield from count(LAST, summary.execution)) > seq:
                 return
         yield Statement(PUT_SUMMARY, put_values_of(summary))
+        if summary.answers:
+            yield Many(PUT_ANSWER, [*map(answer_values, summary.answers)])
 
     def select_gates(self, query: InboxQuery) -> Statement:
         narrowing: list[LiteralString] = []

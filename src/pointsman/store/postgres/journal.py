@@ -39,6 +39,7 @@ from pointsman.store.postgres.connections import Connection, Connections
 from pointsman.store.postgres.database import LAST, PUT_COLUMNS, PUT_NAMES, REPLACED, put_values_of
 from pointsman.store.postgres.write_batcher import FENCE, BatchedRequest, StatementSender, WriteBatcher
 from pointsman.store.records import EffectRecord, Summary, SweepResult
+from pointsman.store.sql.executions import ANSWER_COLUMNS, KEPT_ANSWER, answer_values
 from pointsman.store.sql.tables import packed_value
 from pointsman.store.sql.work import Database, opened
 from pointsman.values import ExecutionId
@@ -49,6 +50,7 @@ TAKE_PLACE: Final = """
 """
 BY_NAME: Final[tuple[LiteralString, ...]] = (
     "DELETE FROM summaries WHERE execution = %s",
+    "DELETE FROM answers WHERE execution = %s",
     "DELETE FROM effects WHERE execution = %s",
     "DELETE FROM blob_uses WHERE execution = %s",
     "DELETE FROM mailbox WHERE execution = %s",
@@ -475,7 +477,8 @@ class RowGroup:
                 self.uses.update((no, execution, row.seq, digest) for digest in (*packed.blobs, *row.names))
         self.heads[execution] = head
         if summary is not None:
-            self.summaries[execution] = no, head.seq, with_gates_of(self.summaries.get(execution), summary)
+            before = self.summaries.get(execution)
+            self.summaries[execution] = no, head.seq, summary.after(None if before is None else before[2])
 
     def add_effects(self, execution: ExecutionId, effects: Sequence[PackedEffect], head: Head) -> None:
         """Add answers of effects to the rows just added. `head`: the end of the journal before them."""
@@ -484,13 +487,6 @@ class RowGroup:
             self.effects.append((no, seq, execution, attempt, number, int(packed.form), packed.data))
             self.blobs.update(packed.blobs)
             self.uses.update((no, execution, seq, digest) for digest in packed.blobs)
-
-
-def with_gates_of(before: tuple[int | None, int, Summary] | None, summary: Summary) -> Summary:
-    """Return the summary with the open gates of the preceding one, if it does not set them itself."""
-    if before is None or summary.gates is not None:
-        return summary
-    return replace(summary, gates=before[2].gates)
 
 
 def statement_for(
@@ -514,6 +510,11 @@ def statement_for(
     if group.summaries:
         listed = [group.summaries[execution] for execution in sorted(group.summaries)]
         values += columns([(no, seq, *put_values_of(summary)) for no, seq, summary in listed])
+    answers = [
+        (no, seq, *answer_values(answer)) for no, seq, summary in group.summaries.values() for answer in summary.answers
+    ]
+    if answers:
+        values += columns(sorted(answers, key=lambda answer: answer[2:5]))
     if group.effects:
         values += columns(sorted(group.effects, key=lambda effect: effect[2:5]))
     if group.mail:
@@ -528,6 +529,7 @@ def statement_for(
         begins=bool(group.begun),
         uses=bool(group.uses),
         summaries=bool(group.summaries),
+        answers=bool(answers),
         effects=bool(group.effects),
         mail=bool(group.mail),
         in_runs=group.in_runs,
@@ -549,6 +551,7 @@ def statement(
     begins: bool,
     uses: bool,
     summaries: bool,
+    answers: bool,
     effects: bool,
     mail: bool,
     in_runs: bool,
@@ -587,12 +590,19 @@ def statement(
         f" AS g (no, execution, seq, at, shape, form, data, hash){joined}{owned}{behind}"
         f" WHERE {proved} ON CONFLICT DO NOTHING RETURNING execution, seq)"
     )
-    parts += derived_parts(number, joined, uses=uses, summaries=summaries, effects=effects, mail=mail)
+    parts += derived_parts(number, joined, uses=uses, summaries=summaries, answers=answers, effects=effects, mail=mail)
     return f"WITH {', '.join(parts)} {select_written(begun=begins, in_runs=in_runs)}"
 
 
 def derived_parts(
-    number: LiteralString, joined: LiteralString, *, uses: bool, summaries: bool, effects: bool, mail: bool
+    number: LiteralString,
+    joined: LiteralString,
+    *,
+    uses: bool,
+    summaries: bool,
+    answers: bool,
+    effects: bool,
+    mail: bool,
 ) -> list[LiteralString]:
     """Return the parts that write what belongs to the written rows."""
     parts: list[LiteralString] = []
@@ -608,6 +618,14 @@ def derived_parts(
             f" FROM unnest(%b::int8[], %b::int4[], {TYPES}) AS g (no, seq, {PUT_NAMES}){joined}"
             f" JOIN written AS w ON w.execution = {number} AND w.seq = g.seq"
             f" ON CONFLICT (execution) DO UPDATE SET {REPLACED})"
+        )
+    if answers:
+        parts.append(
+            f"answered AS (INSERT INTO answers ({ANSWER_COLUMNS})"
+            " SELECT g.execution, g.gate, g.person, g.at, g.workflow, g.data FROM unnest(%b::int8[], %b::int4[],"
+            " %b::text[], %b::text[], %b::text[], %b::float8[], %b::text[], %b::bytea[])"
+            f" AS g (no, seq, {ANSWER_COLUMNS}){joined}"
+            f" JOIN written AS w ON w.execution = {number} AND w.seq = g.seq {KEPT_ANSWER})"
         )
     if effects:
         parts.append(

@@ -20,6 +20,8 @@ from pointsman.store.records import (
     TRIAL,
     USAGE_COLUMNS,
     About,
+    AnswerEntry,
+    AnswersQuery,
     BudgetUsage,
     ExecutionQuery,
     GateEntry,
@@ -216,6 +218,14 @@ TOGETHER: Final = "0, '', NULL, NULL"
 SpendersRow: TypeAlias = tuple[int, int, int, float, str, int, str, str | None, str | None]
 SummaryValues: TypeAlias = tuple[str | float | None, ...]
 _gates: Final = msgspec.json.Decoder(GateEntry)
+_answers: Final = msgspec.json.Decoder(AnswerEntry)
+
+ANSWER_COLUMNS: Final[LiteralString] = "execution, gate, person, at, workflow, data"
+KEPT_ANSWER: Final[LiteralString] = (
+    "ON CONFLICT (execution, gate, person) DO UPDATE SET at = excluded.at, data = excluded.data"
+)
+PUT_ANSWER: Final[LiteralString] = f"INSERT INTO answers ({ANSWER_COLUMNS}) VALUES ({marks(6)}) {KEPT_ANSWER}"
+AnswerValues: TypeAlias = tuple[str, str, str, float, str, bytes]
 
 
 class SqlExecutions:
@@ -243,6 +253,9 @@ class SqlExecutions:
     async def inbox(self, query: InboxQuery = InboxQuery()) -> list[GateEntry]:  # noqa: B008 - frozen
         return await self._database.read(partial(inbox, self._database.dialect.select_gates(query)))
 
+    async def answers(self, query: AnswersQuery = AnswersQuery()) -> list[AnswerEntry]:  # noqa: B008 - frozen
+        return await self._database.read(partial(answers, query))
+
 
 def summaries(statement: Statement) -> Work[list[Summary]]:
     result = yield statement
@@ -252,6 +265,30 @@ def summaries(statement: Statement) -> Work[list[Summary]]:
 def inbox(statement: Statement) -> Work[list[GateEntry]]:
     result = yield statement
     return [_gates.decode(data) for (data,) in result.rows]
+
+
+def answers(query: AnswersQuery) -> Work[list[AnswerEntry]]:
+    narrowing: list[LiteralString] = ["1 = 1"]
+    values: list[object] = []
+    if query.by is not None:
+        narrowing.append("person = %s")
+        values.append(query.by)
+    if query.workflow is not None:
+        narrowing.append("workflow = %s")
+        values.append(query.workflow)
+    if query.before is not None:
+        narrowing.append("(at, execution, gate, person) < (%s, %s, %s, %s)")
+        values.extend(query.before)
+    order: LiteralString = "at DESC, execution DESC, gate DESC, person DESC"
+    where: LiteralString = " AND ".join(narrowing)
+    statement: LiteralString = f"SELECT data FROM answers WHERE {where} ORDER BY {order} LIMIT %s"
+    result = yield Statement(statement, (*values, query.limit))
+    return [_answers.decode(data) for (data,) in result.rows]
+
+
+def answer_values(answer: AnswerEntry) -> AnswerValues:
+    """Return the values of `ANSWER_COLUMNS`."""
+    return (*answer.key, answer.at, answer.workflow, msgspec.json.encode(answer))
 
 
 def select_summaries(query: ExecutionQuery, *, awaits: LiteralString) -> Statement:

@@ -115,6 +115,19 @@ TABLES: Final = (
     "CREATE INDEX summaries_by_session ON summaries (session, started) WHERE session IS NOT NULL",
     "CREATE INDEX summaries_by_wake ON summaries (wakes, execution) WHERE wakes IS NOT NULL",
     """
+    CREATE TABLE answers (
+        execution {key} NOT NULL,
+        gate {key} NOT NULL,
+        person {key} NOT NULL,
+        at {real} NOT NULL,  -- unix seconds
+        workflow {key} NOT NULL,
+        data {bytes} NOT NULL,
+        PRIMARY KEY (execution, gate, person)
+    ){tree}
+    """,
+    "CREATE INDEX answers_by_person ON answers (person, at, execution, gate)",
+    "CREATE INDEX answers_by_time ON answers (at, execution, gate, person)",
+    """
     CREATE TABLE workflows (
         id {key} NOT NULL,
         revision {int} NOT NULL,

@@ -14,7 +14,7 @@ import msgspec
 from pointsman.extras import is_installed
 from pointsman.store.records import InboxQuery, Summary
 from pointsman.store.remembered_values import folded
-from pointsman.store.sql.executions import COLUMNS, SUMMARY_COLUMNS, summary_values
+from pointsman.store.sql.executions import COLUMNS, PUT_ANSWER, SUMMARY_COLUMNS, answer_values, summary_values
 from pointsman.store.sql.work import (
     NO_RESULT,
     Batch,
@@ -212,6 +212,8 @@ class SqliteDialect:
 def put_summary(connection: sqlite3.Connection, summary: Summary) -> None:
     """Insert or replace a summary, with what its execution waits for."""
     values = summary_values(summary)
+    if summary.answers:
+        connection.executemany(marked(PUT_ANSWER), map(answer_values, summary.answers))
     if summary.gates is None and connection.execute(UPDATE_SPENT, spent_values(values)).rowcount:
         return
     connection.execute(PUT_SUMMARY, values)

@@ -34,7 +34,7 @@ UNUSED: Final = (
     "SELECT hash, length(data) FROM blobs AS b WHERE held_until < ?"
     " AND NOT EXISTS (SELECT 1 FROM blob_uses WHERE hash = b.hash)"
 )
-BY_EXECUTION: Final = ("summaries", "effects", "awaited", "gates", "gate_people")
+BY_EXECUTION: Final = ("summaries", "effects", "awaited", "gates", "gate_people", "answers")
 """Tables that refer to executions by id."""
 
 
