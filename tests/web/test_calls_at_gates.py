@@ -67,6 +67,7 @@ async def test_a_second_voter_sees_the_first_votes_live_and_adopts_them(opens: O
         await enter(hers, ada)
         await decide(hers, 2, "Do not run")
         await hers.get_by_role("button", name="Send decisions").click()
+        await hers.get_by_role("button", name="Send now").click()
         await expect(hers.get_by_text("Nothing to do.")).to_be_visible()
         await expect(his.get_by_text("1 of 2 votes")).to_be_visible()
         await his.get_by_role("button", name="Use the decisions of ada").click()
@@ -74,5 +75,7 @@ async def test_a_second_voter_sees_the_first_votes_live_and_adopts_them(opens: O
         await expect(refused).to_be_checked()
         await expect(his.get_by_label("Comment")).to_have_value("Looks right")
         await his.get_by_role("button", name="Send decisions").click()
+        await his.get_by_role("button", name="Send now").click()
+        await expect(his.get_by_role("button", name="Send now")).to_have_count(0)
         await expect(his.get_by_text("Nothing to do.")).to_be_visible()
     assert await verdicts(served, execution, ada) == [(True, None), (False, None), (True, None)]

@@ -12,6 +12,7 @@ import { PageFailed } from "./components/PageFailed";
 import { Shell } from "./components/Shell";
 import type { AuditSearch } from "./features/audit/AuditPage";
 import type { ExecutionSearch } from "./features/execution/filters";
+import { LISTS } from "./features/inbox/lists";
 import type { TemplateSearch } from "./features/templates/templates";
 import type { UsageSearch } from "./features/usage/UsagePage";
 import { DIMENSIONS, MEASURES, RANGES } from "./features/usage/usage";
@@ -88,6 +89,7 @@ const answer = createRoute({
 const inbox = createRoute({
   getParentRoute: () => root,
   path: "/inbox",
+  validateSearch: parseSearch((search) => oneOf("list", search.list, LISTS)),
   component: page(() => import("./features/inbox/InboxPage"), "InboxPage"),
 });
 const agents = createRoute({

@@ -56,6 +56,8 @@ export interface RequestOptions {
   text?: string;
   headers?: Record<string, string>;
   signal?: AbortSignal;
+  /** Send the request even if the page is closed meanwhile. Browsers refuse bodies above 64 KB. */
+  keepalive?: boolean;
 }
 
 export interface ApiResponse<T> {
@@ -83,6 +85,7 @@ export async function apiResponse<T>(path: string, options: RequestOptions = {})
       credentials: "same-origin",
       ...(body === undefined ? {} : { body }),
       ...(options.signal ? { signal: options.signal } : {}),
+      ...(options.keepalive ? { keepalive: true } : {}),
     });
   } catch (error) {
     if (options.signal?.aborted) throw error;

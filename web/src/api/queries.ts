@@ -203,7 +203,10 @@ export interface GateAnswer {
 }
 
 export const respond = (execution: string, answer: GateAnswer) =>
-  apiRequest<Execution>(`${executionPath(execution)}/respond`, { body: answer });
+  apiRequest<Execution>(`${executionPath(execution)}/respond`, { body: answer, keepalive: isSmall(answer) });
+
+/** A small answer is sent even if the page is closed meanwhile. */
+export const isSmall = (answer: GateAnswer) => JSON.stringify(answer).length < 15_000;
 
 export type Verb = "pause" | "resume" | "cancel" | "retry" | "steer";
 

@@ -6,6 +6,7 @@ import userEvent, { type UserEvent } from "@testing-library/user-event";
 import i18next from "i18next";
 import { expect, vi } from "vitest";
 import { makeClient } from "@/api/client";
+import { undoWindow } from "@/features/inbox/heldAnswer";
 import { type Language, startLanguages, switchLanguage } from "@/i18n";
 import { makeRouter } from "@/router";
 import { sharedStreams } from "@/stream/subscribe";
@@ -39,6 +40,7 @@ function addDefaultResponses(one: FakeServer): void {
 
 /** Before each test: a new server that has answered nothing, and an empty browser. */
 export function startServer(): void {
+  undoWindow.ms = 0;
   server = new FakeServer();
   addDefaultResponses(server);
   // Requests of a page that was left must not reach a real server either.

@@ -12,6 +12,7 @@ import { useWorkflowName } from "@/components/useWorkflowName";
 import { ExecutionNodes } from "../execution/ExecutionNodes";
 import { useClosedReason } from "./closedGate";
 import { GateForm } from "./GateForm";
+import type { HeldAnswer } from "./heldAnswer";
 
 /** `readAt` is the time at which the inbox was loaded. If it is newer than the execution, votes or delegations may have
  * changed: reload. */
@@ -19,7 +20,11 @@ export function GateCard(props: {
   entry: InboxGate;
   isListed: boolean;
   readAt: number;
+  /** False while it only keeps an answer that is being sent. */
+  isShown: boolean;
   onDone: () => void;
+  onHold: (held: HeldAnswer) => void;
+  onRefused: () => void;
   onNext: () => void;
 }) {
   const { t } = useTranslation();
@@ -54,7 +59,9 @@ export function GateCard(props: {
             gate={gate}
             closedReason={(open && !known.isError) || !known.data ? null : (closedReason(gate, known.data) ?? "")}
             onDone={props.onDone}
-            hasKeys={isListed}
+            onHold={props.onHold}
+            onRefused={props.onRefused}
+            hasKeys={isListed && props.isShown}
           />
         </ExecutionNodes>
       ) : null}

@@ -31,6 +31,7 @@ import { isRestricted } from "./assignees";
 import { callsAt } from "./calls";
 import { DelegateButton } from "./Delegate";
 import { GateHead } from "./GateHead";
+import { type HeldAnswer, useHeldAnswer } from "./heldAnswer";
 import { keyPressed, keysFor } from "./listKeys";
 import { ToolApprovals } from "./ToolApprovals";
 import { useBarredReason } from "./useBarredReason";
@@ -49,6 +50,10 @@ interface GateFormProps {
   onDone?: () => void;
   /** Called once there is a draft or a rejected answer, which must not disappear. */
   onDraftKept?: () => void;
+  /** Set where an answer can be taken back: called with an answer that is held before it is sent. */
+  onHold?: (held: HeldAnswer) => void;
+  /** Called if the server refuses the answer. */
+  onRefused?: () => void;
   /** Set if the gate is closed: the reason if known, shown instead of the buttons. The draft stays. */
   closedReason?: string | null;
   /** Enable a keyboard shortcut for each action; for pages with a single gate. */
@@ -68,7 +73,8 @@ export function GateForm(props: GateFormProps) {
   // The answer carries the digest of what the user saw; after a change of the gate the user must confirm first.
   const [seen, setSeen] = useState(gate.digest);
   const barredReason = useBarredReason(gate, !props.sendByLink);
-  const answer = useAnswer(props.execution, props.onDone, props.sendByLink);
+  const answer = useAnswer(props);
+  const hold = useHeldAnswer((given) => answer.mutate(given), props.onHold);
   // The gate closes through the user's own answer too: that is not reported as closed by another user.
   const closedReason = answer.isPending || answer.isSuccess ? null : (props.closedReason ?? null);
   const hasChanged = closedReason === null && !answer.isPending && !answer.isSuccess && gate.digest !== seen;
@@ -86,7 +92,7 @@ export function GateForm(props: GateFormProps) {
   function submit(action: string) {
     const data = dataFor(gate, action, draft, fits.current);
     if (data === undefined) return;
-    answer.mutate({
+    hold({
       gateId: gate.gateId,
       action,
       ...(data === null ? {} : { data }),
@@ -179,11 +185,7 @@ function dataFor(gate: Gate, action: string, draft: DraftAnswer, fits: FormValid
 
 /** Send the answer. The idempotency key makes a repeated answer count once, so it is retried while the server is
  * unreachable. */
-function useAnswer(
-  execution: string,
-  onDone: (() => void) | undefined,
-  sendByLink: ((answer: GateAnswer) => Promise<unknown>) | undefined,
-) {
+function useAnswer({ execution, onDone, onRefused, sendByLink }: GateFormProps) {
   const client = useQueryClient();
   return useMutation<Execution | null, ApiError, GateAnswer>({
     mutationFn: (answer) => (sendByLink ? sendByLink(answer).then(() => null) : respond(execution, answer)),
@@ -196,6 +198,7 @@ function useAnswer(
       void client.invalidateQueries({ queryKey: ["inbox"] });
     },
     onError: (why) => {
+      onRefused?.();
       if (why.code === GATE_CHANGED) void client.invalidateQueries({ queryKey: ["execution"] });
     },
   });
