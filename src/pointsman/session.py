@@ -19,6 +19,7 @@ if TYPE_CHECKING:  # Deferred: most commands need one or two of these.
     from pointsman.authoring.templates import TemplateVerbs
     from pointsman.authoring.verbs import AuthoringVerbs
     from pointsman.chat.verbs import ConversationVerbs, MemoryVerbs
+    from pointsman.comments.verbs import CommentVerbs
     from pointsman.evaluations.verbs import EvaluationVerbs
     from pointsman.operations.verbs import OperationVerbs
     from pointsman.triggers.verbs import (
@@ -54,6 +55,12 @@ class Session:
         from pointsman.authoring.verbs import AuthoringVerbs  # Deferred: most commands write no workflows.
 
         return AuthoringVerbs(self.acting)
+
+    @property
+    def comments(self) -> CommentVerbs:
+        from pointsman.comments.verbs import CommentVerbs  # Deferred: few commands need comments.
+
+        return CommentVerbs(self.acting)
 
     @property
     def evaluations(self) -> EvaluationVerbs:

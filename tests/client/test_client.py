@@ -67,6 +67,9 @@ async def test_an_execution_is_started_followed_answered_and_read(client: Client
     assert isinstance(heard[0], StartEvent)
     assert [one.event for one in heard].count("workflow.complete") == 1
     assert len({one.id for one in heard}) == len(heard)
+    comment = await client.comment("execution", execution.id, "Well said.", place="review")
+    assert await client.comments("execution", execution.id) == [comment]
+    assert await client.mentions() == []
     (answer,) = cast("list[JsonObject]", (await client.answered())["answers"])
     assert (answer["executionId"], answer["action"], answer["comment"]) == (execution.id, "approve", "Fine.")
     output = await execution.output()

@@ -33,6 +33,7 @@ CHANGES: Final = [verb for verb in VERBS if verb.effect != "reads"]
 UNRECORDED: Final = frozenset(
     {
         "POST /api/expressions/check",
+        "POST /api/mentions/read",
         "POST /api/expressions/evaluate",
         "POST /api/schedules/times",
         "POST /api/templates/{name}/try",

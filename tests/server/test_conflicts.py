@@ -95,6 +95,7 @@ ELSEWHERE: Final = {
     "DELETE /api/settings/keys/{name}",
     "POST /api/answer-links/answer",
     "POST /api/answer-links/read",
+    "POST /api/comments",
     "PUT /api/models/providers/{name}",
     "DELETE /api/models/providers/{name}",
     "POST /api/tool-connections/{name}/test",
@@ -102,8 +103,9 @@ ELSEWHERE: Final = {
     "DELETE /api/tool-connections/{name}",
     "PUT /api/secrets/{name}/authorization",
 }
-"""Tests below, and those of links, models and credentials, reach their conflicts."""
+"""Tests below, and those of links, comments, models and credentials, reach their conflicts."""
 ABSENT: Final[dict[str, tuple[str, dict[str, Any]]]] = {
+    "GET /api/comments": ("/api/comments?kind=workflow&subject=none", {}),
     "POST /api/workflows/{id}/execute/files": (
         "/api/workflows/none/execute/files",
         {"files": {"a": ("a.txt", b"a", "text/plain")}},

@@ -221,6 +221,7 @@ def test_every_object_with_an_etag_is_changed_and_deleted_with_it() -> None:
     assert taking == changed
     without = {one.name for one in OPERATIONS if one.method in ("PUT", "PATCH")} - taking
     assert without == {
+        "PATCH /api/comments/{cid}",
         "PUT /api/memory/{scope}/value",
         "PUT /api/secrets/{name}/authorization",
     }, "docs/design/http-api.md gives the reasons"

@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 from collections.abc import AsyncIterator, Collection, Mapping
 from types import TracebackType
-from typing import Final, Self, cast
+from typing import Final, Literal, Self, cast
 from uuid import uuid4
 
 import httpx2
@@ -193,6 +193,21 @@ class Client:
         return await self._object(
             "/api/inbox/answered", workflow=workflow, everyone=everyone or None, after=after, limit=limit
         )
+
+    async def comments(self, kind: Literal["workflow", "execution"], subject: str) -> list[JsonObject]:
+        """Return the comments on a workflow or an execution, oldest first."""
+        return await self._list("/api/comments", "comments", kind=kind, subject=subject)
+
+    async def comment(
+        self, kind: Literal["workflow", "execution"], subject: str, text: str, *, place: str = ""
+    ) -> JsonObject:
+        """Comment on a workflow or an execution; `place` is a node of the one or a step of the other."""
+        body: JsonObject = {"kind": kind, "subject": subject, "text": text, "place": place}
+        return cast("JsonObject", await self._calls.tell("/api/comments", body, twice=False))
+
+    async def mentions(self) -> list[JsonObject]:
+        """Return the comments that mention the owner of this key, newest first."""
+        return await self._list("/api/mentions", "mentions")
 
     async def health(self) -> JsonObject:
         """Return whether the server works, and its version."""

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from typing_extensions import TypedDict
 
 from pointsman.auth.subjects import unknown_session
+from pointsman.comments.comments import CommentSubject, delete_comments_of
 from pointsman.context import AppContext
 from pointsman.engine.state import ENDED
 from pointsman.errors import CallerError
@@ -160,3 +161,4 @@ async def erase(store: Store, execution: ExecutionId, *, at: int) -> None:
         await store.memory.forget(scope, namespace)
     await store.memory.put(SEARCH_SCOPE, ALL, execution, None)  # Its usage stays in the tables.
     await store.removal.remove(execution, at=at)
+    await delete_comments_of(store.entries, CommentSubject("execution", execution))

@@ -47,6 +47,7 @@ from pointsman.server.problems import JsonReply, validation_reply
 from pointsman.server.routes import (
     access,
     agents,
+    comments,
     control,
     designing,
     evaluations,
@@ -87,6 +88,7 @@ TAGS: Final = {
     "tools": "Tools and models.",
     "memory": "Memory of workflows and agents, by owner.",
     "templates": "Workflows that ship with the product, to try offline and to copy.",
+    "comments": "Comments of people on workflows and executions, and mentions of the caller.",
     "evaluations": "Datasets, and runs of a workflow over their cases.",
     "triggers": "Schedules, webhooks and events, which start executions.",
     "notifications": "Notices to external addresses.",
@@ -250,6 +252,7 @@ ROUTERS: Final = (
     designing.router,
     designing.formulas_router,
     templates.router,
+    comments.router,
     evaluations.router,
     agents.router,
     tools.router,

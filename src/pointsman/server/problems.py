@@ -106,6 +106,7 @@ _BY_STATUS: Final[dict[HTTPStatus, tuple[str, ...]]] = {
         "unknown-execution",
         "unknown-memory",
         "unknown-session",
+        "unknown-comment",
         "unknown-dataset",
         "unknown-evaluation",
         "unknown-template",
@@ -116,6 +117,7 @@ _BY_STATUS: Final[dict[HTTPStatus, tuple[str, ...]]] = {
     HTTPStatus.GONE: ("answer-link-expired",),
     HTTPStatus.CONFLICT: (
         "agent-taken",
+        "too-many-comments",
         "answer-differs",
         "answer-link-used",
         "built-in-workflow",

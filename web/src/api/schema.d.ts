@@ -316,6 +316,54 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/comments": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List comments
+         * @description The comments on a workflow or an execution that the caller may see, oldest first.
+         */
+        get: operations["comments_comments"];
+        put?: never;
+        /**
+         * Write a comment
+         * @description Comment on a workflow or an execution. A mentioned person who may see it finds the comment in the inbox.
+         */
+        post: operations["comments_add"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/comments/{cid}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Delete a comment
+         * @description Delete an own comment; admins delete every comment.
+         */
+        delete: operations["comments_delete"];
+        options?: never;
+        head?: never;
+        /**
+         * Change a comment
+         * @description Change the text of an own comment, or resolve a comment on a workflow.
+         */
+        patch: operations["comments_change"];
+        trace?: never;
+    };
     "/api/datasets": {
         parameters: {
             query?: never;
@@ -815,6 +863,46 @@ export interface paths {
          * @description Delete the value of one key, with its history.
          */
         delete: operations["memory_delete"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/mentions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List mentions of the caller
+         * @description Comments that mention the caller, newest first, on what the caller may see.
+         */
+        get: operations["comments_mentions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/mentions/read": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Mark mentions as read
+         * @description Mark all present mentions of the caller as read.
+         */
+        post: operations["comments_mark_read"];
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -3558,6 +3646,54 @@ export interface components {
             code: string;
             state: string;
         };
+        /** @description A new comment. */
+        CommentBody: {
+            /** @enum {string} */
+            kind: "workflow" | "execution";
+            /**
+             * @description The node or the step that it is about; empty: none.
+             * @default
+             */
+            place: string;
+            /** @description The id of the workflow or the execution. */
+            subject: string;
+            /** @description Markdown. `@name` mentions a person. */
+            text: string;
+        };
+        /** @description A change of a comment. */
+        CommentChangeBody: {
+            /** @description Whether a comment on a workflow is settled. */
+            resolved?: boolean | null;
+            /** @description The new text. */
+            text?: string | null;
+        };
+        /** @description Comments, oldest first. */
+        CommentList: {
+            comments: components["schemas"]["CommentView"][];
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description A comment on a workflow or an execution. */
+        CommentView: {
+            at: number;
+            by: string;
+            editedAt: number | null;
+            /** @description The execution that it is about; null: it is about a workflow. */
+            execution: string | null;
+            id: string;
+            /** @description The names that it mentions as `@name`, whether or not such people exist. */
+            mentions: string[];
+            /** @description The node of the workflow, or the step of the execution; null: all of it. */
+            place: string | null;
+            /** @description The person who resolved it; null: it is open. */
+            resolvedBy: string | null;
+            /** @description Markdown. */
+            text: string;
+            /** @description The workflow that it is about; null: it is about an execution. */
+            workflow: string | null;
+        } & {
+            [key: string]: unknown;
+        };
         /** @description The steps that were undone, and those that are not undone (yet). */
         CompensationView: {
             notUndone: string[];
@@ -4787,6 +4923,36 @@ export interface components {
             /** @description How the names of its tools begin. */
             prefix: string;
             tools: number;
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description Comments that mention the caller, newest first. */
+        MentionList: {
+            mentions: components["schemas"]["MentionView"][];
+            /** @description How many of them the caller has not read. */
+            unread: number;
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description A comment that mentions the caller. */
+        MentionView: {
+            at: number;
+            by: string;
+            editedAt: number | null;
+            /** @description The execution that it is about; null: it is about a workflow. */
+            execution: string | null;
+            id: string;
+            /** @description The names that it mentions as `@name`, whether or not such people exist. */
+            mentions: string[];
+            /** @description The node of the workflow, or the step of the execution; null: all of it. */
+            place: string | null;
+            /** @description The person who resolved it; null: it is open. */
+            resolvedBy: string | null;
+            /** @description Markdown. */
+            text: string;
+            unread: boolean;
+            /** @description The workflow that it is about; null: it is about an execution. */
+            workflow: string | null;
         } & {
             [key: string]: unknown;
         };
@@ -7239,6 +7405,103 @@ export interface operations {
             };
         };
     };
+    comments_comments: {
+        parameters: {
+            query: {
+                /** @description What the comments are about. */
+                kind: "workflow" | "execution";
+                /** @description The id of the workflow or execution. */
+                subject: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CommentList"];
+                };
+            };
+        };
+    };
+    comments_add: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CommentBody"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CommentView"];
+                };
+            };
+        };
+    };
+    comments_delete: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The comment's id. */
+                cid: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    comments_change: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The comment's id. */
+                cid: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CommentChangeBody"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CommentView"];
+                };
+            };
+        };
+    };
     evaluations_datasets: {
         parameters: {
             query?: {
@@ -8031,6 +8294,44 @@ export interface operations {
                 /** @description `execution`, `session`, `user`, `workflow` or `shared`. */
                 scope: string;
             };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    comments_mentions: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MentionList"];
+                };
+            };
+        };
+    };
+    comments_mark_read: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
             cookie?: never;
         };
         requestBody?: never;

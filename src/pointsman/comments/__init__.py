@@ -1,0 +1,1 @@
+"""Comments of people on workflows and executions, with mentions of other people."""
