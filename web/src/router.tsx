@@ -12,6 +12,7 @@ import { PageFailed } from "./components/PageFailed";
 import { Shell } from "./components/Shell";
 import type { AuditSearch } from "./features/audit/AuditPage";
 import type { ExecutionSearch } from "./features/execution/filters";
+import { VIEWS } from "./features/execution/views";
 import { LISTS } from "./features/inbox/lists";
 import type { TemplateSearch } from "./features/templates/templates";
 import type { UsageSearch } from "./features/usage/UsagePage";
@@ -51,6 +52,7 @@ const workflows = createRoute({
 const workflow = createRoute({
   getParentRoute: () => root,
   path: "/workflows/$id",
+  validateSearch: parseSearch((search) => oneOf("panel", search.panel, ["comments"] as const)),
   component: page(() => import("./features/editor/EditorPage"), "EditorPage"),
 });
 const executions = createRoute({
@@ -71,6 +73,7 @@ const executions = createRoute({
 const execution = createRoute({
   getParentRoute: () => root,
   path: "/executions/$id",
+  validateSearch: parseSearch((search) => oneOf("view", search.view, VIEWS)),
   component: page(() => import("./features/execution/ExecutionPage"), "ExecutionPage"),
 });
 const compare = createRoute({

@@ -6,6 +6,7 @@ import { useTranslation } from "react-i18next";
 import { ApiError } from "@/api/http";
 import { INBOX_MAX, inbox, logout, me } from "@/api/queries";
 import type { Me } from "@/api/views";
+import { mentions } from "@/features/comments/comments";
 import { LANGUAGE_NAMES, LANGUAGES, type Language, switchLanguage } from "@/i18n";
 import { useServerUnreachable } from "@/loadPart";
 import { useBoard } from "@/stream/useBoard";
@@ -52,6 +53,7 @@ function AppFrame() {
   const isOut = known.error instanceof ApiError && known.error.status === 401;
   const isCreatingFirstKey = useFirstKey((now) => now.isCreatingFirstKey);
   const open = useQuery(inbox(known.isSuccess));
+  const mentioned = useQuery(mentions(known.isSuccess));
   useBoard(known.isSuccess ? known.data.name : isOut ? "" : undefined);
   return (
     <div className="flex h-full flex-col">
@@ -74,6 +76,7 @@ function AppFrame() {
             icon={<Inbox className="size-4" />}
             name={t("shell.inbox")}
             count={inboxCount(open.data?.length ?? 0)}
+            mentions={mentioned.data?.unread ?? 0}
           />
           <NavigationLink to="/chat" icon={<MessageCircle className="size-4" />} name={t("shell.chat")} />
           <MorePages />
@@ -113,7 +116,9 @@ function NavigationLink(props: {
   icon: ReactNode;
   name: string;
   count?: string;
+  mentions?: number;
 }) {
+  const { t } = useTranslation();
   return (
     <Link
       to={props.to}
@@ -123,6 +128,15 @@ function NavigationLink(props: {
       <span className="max-sm:sr-only">{props.name}</span>
       {props.count ? (
         <span className="rounded-full bg-waiting-soft px-1.5 text-xs font-medium text-waiting">{props.count}</span>
+      ) : null}
+      {props.mentions ? (
+        <span
+          title={t("mentions.unread", { count: props.mentions })}
+          className="rounded-full bg-accent-soft px-1.5 text-xs font-medium text-accent"
+        >
+          <span aria-hidden>@{props.mentions}</span>
+          <span className="sr-only">{t("mentions.unread", { count: props.mentions })}</span>
+        </span>
       ) : null}
     </Link>
   );

@@ -1,5 +1,5 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { useNavigate, useParams } from "@tanstack/react-router";
+import { useNavigate, useParams, useSearch } from "@tanstack/react-router";
 import { useEffect, useMemo, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { useStore } from "zustand";
@@ -36,7 +36,7 @@ import { UnsavedGuard } from "./UnsavedGuard";
 import { useNewerRevision } from "./useNewerRevision";
 
 /** Panels that stay open when the selection changes, because they follow the selection. */
-const KEEPS_PANEL: ReadonlySet<string> = new Set(["try"]);
+const KEEPS_PANEL: ReadonlySet<string> = new Set(["try", "comments"]);
 
 export function EditorPage() {
   const { t } = useTranslation();
@@ -70,7 +70,7 @@ function Editor(props: { saved: WorkflowDetail; etag: string | null; native: Def
   const [selection, select] = useState(EMPTY_SELECTION);
   const picked = useMemo(() => pickedOf(selection), [selection]);
   const canvas = useMemo(() => new CanvasHandle(), []);
-  const [panel, show] = useState("properties");
+  const [panel, show] = useState<string>(useSearch({ from: "/workflows/$id" }).panel ?? "properties");
   const [asked, ask] = useState<OpenDialog>(null);
   const isChanged = draft.done.length > 0;
   const isKept = useStoredDraft(id, saved.revision, store);

@@ -1,5 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
-import { Link, useParams } from "@tanstack/react-router";
+import { Link, useParams, useSearch } from "@tanstack/react-router";
 import { type ReactNode, useDeferredValue, useEffect, useMemo, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { execution, executionDefinition } from "@/api/queries";
@@ -19,6 +19,7 @@ import { NeededWorkers } from "../inbox/NeededWorkers";
 import { Costs } from "./Costs";
 import { EventList } from "./EventList";
 import { ExecutionActions } from "./ExecutionActions";
+import { ExecutionComments, placeOf } from "./ExecutionComments";
 import { ExecutionNodes } from "./ExecutionNodes";
 import { Figures } from "./Figures";
 import { FocusPicker } from "./FocusPicker";
@@ -32,9 +33,7 @@ import { StepPanel } from "./StepPanel";
 import { Timeline } from "./Timeline";
 import { useRefresh } from "./useRefresh";
 import { useTimePosition } from "./useTimePosition";
-
-const VIEWS = ["timeline", "costs", "events", "family", "outline"] as const;
-type View = (typeof VIEWS)[number];
+import { VIEWS, type View } from "./views";
 
 export function ExecutionPage() {
   const { id } = useParams({ from: "/executions/$id" });
@@ -53,7 +52,7 @@ function OneExecution({ id }: { id: string }) {
   const definition = useQuery(executionDefinition(id));
   const [picked, setPicked] = useState<{ node: string; step: string | null } | null>(null);
   const [focus, setFocus] = useState<string | null>(null);
-  const [view, setView] = useState<View>("timeline");
+  const [view, setView] = useState<View>(useSearch({ from: "/executions/$id" }).view ?? "timeline");
   const [storedUpTo, setUpTo] = useTimePosition(id);
   const upTo = log.isRead ? storedUpTo : null;
   const deferredUpTo = useDeferredValue(upTo);
@@ -129,6 +128,8 @@ function OneExecution({ id }: { id: string }) {
                     onPick={(row) => row.box && pick(row.id)}
                   />
                 </OverlayContext.Provider>
+              ) : view === "comments" ? (
+                <ExecutionComments execution={id} place={picked} onPlace={(place) => pick(...placeOf(place))} />
               ) : (
                 <RelatedExecutions execution={id} />
               )}

@@ -5,6 +5,7 @@ import {
   History,
   ListTree,
   type LucideIcon,
+  MessageSquare,
   SlidersHorizontal,
   Sparkles,
   TriangleAlert,
@@ -38,6 +39,7 @@ const PARTS: readonly Part[] = [
   { name: "try", icon: FlaskConical, part: lazy(() => import("@/features/trying/TryPanel")), editorOnly: true },
   { name: "problems", icon: TriangleAlert, part: lazy(() => import("./ProblemsPanel")) },
   { name: "versions", icon: History, part: lazy(() => import("./VersionsPanel")) },
+  { name: "comments", icon: MessageSquare, part: lazy(() => import("@/features/comments/CommentsPanel")) },
   { name: "text", icon: Code, part: lazy(() => import("./TextPanel")) },
   {
     name: "assistant",
