@@ -15,7 +15,7 @@ from pointsman.server.operation import Operations
 from pointsman.server.problems import JsonReply
 from pointsman.server.routes.executions import started, view_reply
 from pointsman.server.routes.parameters import Eid, Key, Limit, Of, reply_once
-from pointsman.server.schemas.answers import Described, answers
+from pointsman.server.schemas.answers import Described, answers, example
 from pointsman.server.schemas.requests import (
     CancelBody,
     DelegateBody,
@@ -30,6 +30,34 @@ from pointsman.server.schemas.requests import (
 
 router = Operations(prefix="/api/workflows/executions/{eid}", tags=["executions"])
 people = Operations(tags=["people"])
+
+example(
+    AnsweredPage,
+    {
+        "answers": [
+            {
+                "executionId": "exec-06gq8r4v2c8m6c6r5a2j6h1t10",
+                "inside": None,
+                "workflowId": "letter",
+                "gateId": "gate-review",
+                "nodeId": "review",
+                "nodeName": None,
+                "message": "Send it?",
+                "messages": None,
+                "about": "node",
+                "item": None,
+                "round": None,
+                "by": "ada",
+                "action": "approve",
+                "comment": "Fine.",
+                "closed": True,
+                "answeredAt": 1_763_700_000.0,
+                "visible": True,
+            }
+        ],
+        "next": None,
+    },
+)
 
 
 def changed(*errors: str, view: type[Mapping[str, object]] = ExecutionView) -> Described:
