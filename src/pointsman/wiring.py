@@ -83,7 +83,7 @@ async def open_context(setup: Setup) -> AppContext:
     await setup.vault.open(store.entries)
     library = Library(store, settings, absent=partial(_is_absent, tools))
     if not setup.is_aside:
-        tools.add_source(WorkflowTools(store.workflows))
+        tools.add_source(WorkflowTools(store.workflows, store.entries))
     services = wire(setup, store, script=setup.script)
 
     async def ended(state: ExecutionState) -> None:

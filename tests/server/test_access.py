@@ -133,6 +133,8 @@ LEAST: Final[dict[str, Role | None]] = {
     "GET /api/models/keys": "operator",
     "GET /api/budgets": "viewer",
     "POST /api/models/ping": "admin",
+    "PUT /api/workflows/{id}/published": "editor",
+    "DELETE /api/workflows/{id}/published": "editor",
     "GET /api/workflows/{id}/publication": "editor",
     "PUT /api/workflows/{id}/publication": "editor",
     "DELETE /api/workflows/{id}/publication": "editor",

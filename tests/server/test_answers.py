@@ -78,6 +78,7 @@ CALLS: Final[tuple[tuple[str, Any], ...]] = (
     ("GET /api/models/kinds", None),
     ("PUT /api/models/providers/gw", {**GATEWAY, "test": False}),
     ("DELETE /api/models/providers/gw", None),
+    ("PUT /api/workflows/links/published", {"name": "First"}),
     ("PUT /api/workflows/links/publication", {"title": "Links"}),
     ("GET /api/workflows/links/publication", None),
     ("PUT /api/secrets/SHOP/credential", LOGIN),

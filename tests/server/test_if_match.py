@@ -194,4 +194,5 @@ def test_every_object_with_an_etag_is_changed_and_deleted_with_it() -> None:
         "PUT /api/models/providers/{name}",
         "PUT /api/secrets/{name}/authorization",
         "PUT /api/workflows/{id}/publication",
+        "PUT /api/workflows/{id}/published",
     }, "docs/design/http-api.md gives the reasons"

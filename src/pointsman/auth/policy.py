@@ -16,7 +16,7 @@ answer as for one that does not exist. An execution that acts for several people
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection
 from typing import ClassVar, Final, NamedTuple
 
 from msgspec import structs
@@ -63,17 +63,22 @@ NATURES: Final = Part[dict[str, Nature]]("natures", lambda _: {})
 
 
 async def visible(app: AppContext, caller: Caller, reference: str) -> bool:
-    """Return whether the caller may see and use a saved workflow. Raises `UnknownWorkflow`."""
+    """Return whether the caller may see and use a saved workflow; by id, both the newest and the published revision
+    must admit the caller. Raises `UnknownWorkflow`."""
     if caller.role == "admin":
         return True
-    shared = (await sharing_of(app, reference)).lets_in(caller)
-    return shared and caller.is_among((await _nature_of(app, reference)).groups)
+    if not (await sharing_of(app, reference)).lets_in(caller):
+        return False
+    if not caller.is_among((await _nature_of(app, reference)).groups):
+        return False
+    published = 0 if "@" in reference else await app[DEFINITIONS].published(reference)
+    return not published or caller.is_among((await _nature_of(app, f"{reference}@{published}")).groups)
 
 
-async def sees_entry(app: AppContext, caller: Caller, entry: Mapping[str, object]) -> bool:
-    """Return whether a workflow is listed. Uses the revision of the list entry, which never changes and so is read
+async def sees_entry(app: AppContext, caller: Caller, workflow: str, revisions: Collection[int]) -> bool:
+    """Return whether a workflow is listed, of which the list shows these revisions: they never change, and so are read
     once."""
-    return await visible(app, caller, f"{entry['id']}@{entry['revision']}")
+    return all([await visible(app, caller, f"{workflow}@{revision}") for revision in revisions])
 
 
 async def sees_workflow(app: AppContext, caller: Caller, reference: str) -> bool:

@@ -248,6 +248,8 @@ EXAMPLES: Final[dict[str, tuple[str, ...]]] = {
     ),
     "workflows rollback": ("pointsman workflows rollback letter 1",),
     "mcp": ("pointsman mcp --store sqlite:///desk.db",),
+    "workflows publish": ('pointsman workflows publish letter "Spring mailing" --note "With the new greeting."',),
+    "workflows unpublish": ("pointsman workflows unpublish letter",),
     "workflows delete": ("pointsman workflows delete letter",),
     "workflows diff": ("pointsman workflows diff letter 1 2",),
     "workflows versions": ("pointsman workflows versions letter",),

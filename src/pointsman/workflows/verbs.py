@@ -40,11 +40,15 @@ from pointsman.workflows.revisions import (
     etag_of_revision,
     fitting,
     list_workflows,
+    publish_version,
     saved_view,
+    shown_revisions,
+    unpublish_version,
 )
 from pointsman.workflows.saving import save_as
 from pointsman.workflows.sources import Workflow
 from pointsman.workflows.tools import WorkflowTools
+from pointsman.workflows.versions import NamedVersionView, version_view
 
 
 def _created(saved: SavedRevision) -> Mapping[str, object]:
@@ -80,7 +84,7 @@ class WorkflowVerbs(Verbs):
         and `fitting`. No `limit`: all."""
 
         async def seen(entry: WorkflowEntryView) -> bool:
-            return await sees_entry(self.app, self.caller, entry)
+            return await sees_entry(self.app, self.caller, entry["id"], shown_revisions(entry))
 
         entries = await list_workflows(self.app, include_disabled=include_disabled, built_in=built_in)
         fitting_entries = fitting(entries, words=words, tags=tags, ids=ids)
@@ -210,6 +214,22 @@ class WorkflowVerbs(Verbs):
         await id_must_be_free(self.app, self.caller, new)
         source = await clone_of(self.app, workflow, new, by=self.caller.name)
         return saved_view(await save_as(self.app, self.caller, source, author=author, draft=True))
+
+    @verb("editor", "write workflows", target=("workflow", "revision", "name"))
+    async def publish(
+        self, workflow: str, name: str, *, note: str = "", revision: int | None = None
+    ) -> NamedVersionView:
+        """Name a revision (None: the newest) and let it run by id; see `publish_version` for the errors."""
+        await must_see_workflow(self.app, self.caller, workflow)
+        whole = workflow.partition("@")[0]
+        wanted = (await self.app[LIBRARY].found(workflow)).revision if revision is None else revision
+        return version_view(await publish_version(self.app, self.caller, whole, wanted, name=name, note=note))
+
+    @verb("editor", "write workflows", target=("workflow",))
+    async def unpublish(self, workflow: str) -> None:
+        """Let the newest revision run by id again; names stay. Raises `UnknownWorkflow`."""
+        await must_see_workflow(self.app, self.caller, workflow)
+        await unpublish_version(self.app, workflow.partition("@")[0])
 
     @verb("editor", "write workflows", target=("workflow",))
     async def delete(self, workflow: str, *, match: str | None = None) -> None:

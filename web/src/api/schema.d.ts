@@ -1968,6 +1968,33 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/workflows/{id}/published": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Publish a version
+         * @description Name a revision. From now on it runs by id: for starts, triggers, forms, tools and other workflows.
+         *
+         *     Later revisions are drafts until one of them is published. A revision that has a name gets the new one; so an
+         *     earlier version is published again by its revision. Executions keep theirs.
+         */
+        put: operations["workflows_publish"];
+        post?: never;
+        /**
+         * Unpublish a version
+         * @description Let the newest revision run by id again. The names of versions stay.
+         */
+        delete: operations["workflows_unpublish"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/workflows/{id}/rollback": {
         parameters: {
             query?: never;
@@ -3273,6 +3300,8 @@ export interface components {
             /** @description ETag of its latest revision, for `If-Match`. */
             etag: string;
             id: string;
+            /** @description The name of this revision; null: it has none. */
+            label: components["schemas"]["NamedVersionView"] | null;
             /** @description With `last`: the latest execution that the caller may see. */
             lastExecution?: components["schemas"]["ExecutionEntry"] | null;
             name: string;
@@ -3280,6 +3309,8 @@ export interface components {
             names: {
                 [key: string]: string;
             } | null;
+            /** @description The version of the workflow that runs by id; null: none is published, and the newest revision runs. */
+            published: components["schemas"]["NamedVersionView"] | null;
             revision: number;
             tags: string[];
             version: string | null;
@@ -3378,6 +3409,8 @@ export interface components {
             /** @description Fields of its input that receive files. */
             files: string[];
             id: string;
+            /** @description The name of this revision; null: it has none. */
+            label: components["schemas"]["NamedVersionView"] | null;
             /** @description A text, or one by language. */
             name: string | {
                 [key: string]: string;
@@ -3386,6 +3419,8 @@ export interface components {
             names: {
                 [key: string]: string;
             } | null;
+            /** @description The version of the workflow that runs by id; null: none is published, and the newest revision runs. */
+            published: components["schemas"]["NamedVersionView"] | null;
             revision: number;
             tags: string[];
             version: string | null;
@@ -4716,6 +4751,16 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
+        /** @description A revision with a name. */
+        NamedVersionView: {
+            name: string;
+            namedAt: number;
+            namedBy: string;
+            note: string;
+            revision: number;
+        } & {
+            [key: string]: unknown;
+        };
         /** @description A step that waits for a worker: the process that drove the execution lacks something for it. */
         NeededWorker: {
             /** @description The sub-workflow of the step, if it is one. */
@@ -5146,6 +5191,18 @@ export interface components {
             title: string;
         } & {
             [key: string]: unknown;
+        };
+        /** @description A version to publish. */
+        PublishBody: {
+            /** @description Name of the version. */
+            name: string;
+            /**
+             * @description What is new in it.
+             * @default
+             */
+            note: string;
+            /** @description Absent: the newest revision. */
+            revision?: number | null;
         };
         /** @description The outcome of a published event. */
         PublishedView: {
@@ -6281,11 +6338,15 @@ export interface components {
             digest: string;
             enabled: boolean;
             id: string;
+            /** @description The name of this revision; null: it has none. */
+            label: components["schemas"]["NamedVersionView"] | null;
             name: string;
             /** @description By language, where the document has more than one. */
             names: {
                 [key: string]: string;
             } | null;
+            /** @description The version of the workflow that runs by id; null: none is published, and the newest revision runs. */
+            published: components["schemas"]["NamedVersionView"] | null;
             revision: number;
             tags: string[];
             version: string | null;
@@ -6314,12 +6375,16 @@ export interface components {
             document: unknown;
             enabled: boolean;
             id: string;
+            /** @description The name of this revision; null: it has none. */
+            label: components["schemas"]["NamedVersionView"] | null;
             name: string;
             /** @description By language, where the document has more than one. */
             names: {
                 [key: string]: string;
             } | null;
             problems: components["schemas"]["ProblemView"][];
+            /** @description The version of the workflow that runs by id; null: none is published, and the newest revision runs. */
+            published: components["schemas"]["NamedVersionView"] | null;
             revision: number;
             tags: string[];
             /** @description As its author wrote it. */
@@ -9402,6 +9467,54 @@ export interface operations {
         };
     };
     publications_unpublish: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description `id`, `id@revision` or `id@version`. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    workflows_publish: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description `id`, `id@revision` or `id@version`. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PublishBody"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NamedVersionView"];
+                };
+            };
+        };
+    };
+    workflows_unpublish: {
         parameters: {
             query?: never;
             header?: never;

@@ -57,6 +57,8 @@ example(
                 "digest": "9f86d081884c7d65",
                 "enabled": True,
                 "tags": [],
+                "published": None,
+                "label": None,
                 "conversational": True,
                 "field": "message",
                 "files": [],

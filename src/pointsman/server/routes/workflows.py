@@ -25,6 +25,7 @@ from pointsman.server.routes.executions import started
 from pointsman.server.routes.parameters import After, Dialect, Draft, Id, IfMatch, IfNew, Limit, Order
 from pointsman.server.schemas.answers import (
     ENTRY,
+    VERSION,
     WORKFLOW,
     Described,
     answers,
@@ -42,6 +43,7 @@ from pointsman.server.schemas.requests import (
     DryRunBody,
     JsonValue,
     PatchBody,
+    PublishBody,
     sample,
 )
 from pointsman.values import JsonObject
@@ -58,6 +60,7 @@ from pointsman.workflows.revisions import (
     etag_of_revision,
 )
 from pointsman.workflows.verbs import WorkflowVerbs
+from pointsman.workflows.versions import NamedVersionView
 
 router = Operations(prefix="/api/workflows", tags=["workflows"])
 
@@ -323,6 +326,45 @@ async def versions(
     return JsonReply(await session.workflows.versions(id, oldest_first=order == "asc", after=after, limit=limit))
 
 
+@router.put(
+    "/{id}/published",
+    verb=WorkflowVerbs.publish,
+    responses=answers(
+        NamedVersionView,
+        "unknown-workflow",
+        "no-such-revision",
+        "version-invalid",
+        "version-name-taken",
+        "workflow-invalid",
+        "workflow-disabled",
+        "webhook-taken",
+        "built-in-workflow",
+        body=True,
+    ),
+    summary="Publish a version",
+)
+async def publish(session: CallerSession, id: Id, body: PublishBody) -> Response:
+    """Name a revision. From now on it runs by id: for starts, triggers, forms, tools and other workflows.
+
+    Later revisions are drafts until one of them is published. A revision that has a name gets the new one; so an
+    earlier version is published again by its revision. Executions keep theirs.
+    """
+    return JsonReply(await session.workflows.publish(id, body.name, note=body.note, revision=body.revision))
+
+
+@router.delete(
+    "/{id}/published",
+    verb=WorkflowVerbs.unpublish,
+    status_code=204,
+    responses=refusals("unknown-workflow"),
+    summary="Unpublish a version",
+)
+async def unpublish(session: CallerSession, id: Id) -> Response:
+    """Let the newest revision run by id again. The names of versions stay."""
+    await session.workflows.unpublish(id)
+    return Response(status_code=204)
+
+
 @router.get(
     "/{id}/diff",
     verb=WorkflowVerbs.diff,
@@ -451,6 +493,7 @@ async def dry_run(session: CallerSession, id: Id, body: DryRunBody) -> Response:
     return JsonReply(dry_view(await session.executions.dry_run(id, body.input, answers=given_answers)))
 
 
+example(NamedVersionView, VERSION)
 example(WorkflowRevisions, {"workflows": [WORKFLOW], "next": None})
 example(SavedRevision, {"id": "letter", "revision": 2, "digest": "9f86d081884c7d65"})
 example(PatchedRevision, {"id": "letter", "revision": 3, "digest": "9f86d081884c7d65", "losses": ["comments, …"]})
