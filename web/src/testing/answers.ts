@@ -77,6 +77,8 @@ export const workflowEntry = (id: string, more: Partial<CatalogueEntry> = {}) =>
   builtIn: false,
   description: null,
   tags: [],
+  published: null,
+  label: null,
   etag: '"1"',
   ...more,
   lastExecution: null,

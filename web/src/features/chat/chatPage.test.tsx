@@ -27,6 +27,8 @@ const speaker = (id: string, name: string, more: Partial<Schemas["ChatWorkflowVi
   digest: "9f86d081",
   enabled: true,
   tags: [],
+  published: null,
+  label: null,
   name,
   description: null,
   conversational: true,

@@ -15,6 +15,7 @@ import { ago, moment } from "@/components/times";
 import { useHasRole } from "@/components/useHasRole";
 import type { Selection } from "@/components/useSelection";
 import { textIn } from "@/i18n";
+import { isDraft } from "../editor/versionNames";
 import { enable } from "./catalogue";
 import { ExportButton } from "./ExportButton";
 
@@ -50,6 +51,12 @@ export function WorkflowRow(props: { entry: CatalogueEntry; selection: Selection
           <p className="flex flex-wrap gap-x-3 text-xs text-ink-faint">
             <span className="max-w-80 truncate font-mono">{entry.id}</span>
             <span>{t("workflows.revision", { revision: entry.revision })}</span>
+            {entry.published ? (
+              <span className="max-w-60 truncate text-done">
+                {t("versions.publishedAs", { name: entry.published.name })}
+              </span>
+            ) : null}
+            {isDraft(entry) ? <span className="text-waiting">{t("versions.draft")}</span> : null}
             {entry.version ? <span>v{entry.version}</span> : null}
             {entry.dialect === "native" ? null : <span>{t(`dialect.${entry.dialect}`, entry.dialect)}</span>}
             {entry.createdAt === null ? null : (
