@@ -40,7 +40,9 @@ CALLS: Final[dict[str, Call]] = {
     "WorkflowVerbs.convert_saved": lambda s: s.workflows.convert_saved("letter", "rows"),
     "WorkflowVerbs.diff": lambda s: s.workflows.diff("letter"),
     "WorkflowVerbs.check": lambda s: s.workflows.check(Workflow(LETTER)),
-    "WorkflowVerbs.tools": lambda s: s.workflows.tools(WorkflowTools(s.workflows.app.store.workflows, s.workflows.app.store.entries)),
+    "WorkflowVerbs.tools": lambda s: s.workflows.tools(
+        WorkflowTools(s.workflows.app.store.workflows, s.workflows.app.store.entries)
+    ),
     "WorkflowVerbs.convert": lambda s: s.workflows.convert(Workflow(LETTER), "rows"),
     "WorkflowVerbs.check_formula": lambda s: s.workflows.check_formula(Formula("1", "expression")),
     "WorkflowVerbs.evaluate_formula": lambda s: s.workflows.evaluate_formula(Formula("1", "expression"), {}),

@@ -1,6 +1,7 @@
 """Authorization policy: what callers may see. Only verbs and domains call it; faces call verbs.
 
-    a workflow     its groups (from the document) and its sharing (set by its owner) both admit the caller
+    a workflow     its groups (from the document), its sharing (set by its owner) and the sharing of its folders all
+                   admit the caller
     an execution   the person who started it, and everybody who may see its workflow, by the groups of the definition
                    that it runs on; a turn of a conversation: as its session
     a gate         as its execution; also the people it names, or members of a group it names: they read the execution
@@ -22,7 +23,7 @@ from typing import ClassVar, Final, NamedTuple
 from msgspec import structs
 
 from pointsman.auth.callers import Caller, NotAllowed
-from pointsman.auth.sharing import sharing_of
+from pointsman.auth.sharing import is_shared_with
 from pointsman.auth.subjects import (
     DEFINITIONS,
     DefinitionMissing,
@@ -67,7 +68,7 @@ async def visible(app: AppContext, caller: Caller, reference: str) -> bool:
     must admit the caller. Raises `UnknownWorkflow`."""
     if caller.role == "admin":
         return True
-    if not (await sharing_of(app, reference)).lets_in(caller):
+    if not await is_shared_with(app, caller, reference):
         return False
     if not caller.is_among((await _nature_of(app, reference)).groups):
         return False
@@ -107,7 +108,7 @@ async def id_must_be_free(app: AppContext, caller: Caller, workflow: str) -> Non
     """Raise `IdTaken` where a workflow of this id exists, now or before it was deleted, that the caller may not see."""
     if caller.role == "admin":
         return
-    shared = (await sharing_of(app, workflow)).lets_in(caller)
+    shared = await is_shared_with(app, caller, workflow)
     try:
         if shared and caller.is_among((await _nature_of(app, workflow)).groups):
             return
@@ -119,7 +120,7 @@ async def id_must_be_free(app: AppContext, caller: Caller, workflow: str) -> Non
 
 async def sees_agent(app: AppContext, caller: Caller, name: str) -> bool:
     """Return whether the caller may see and use a saved agent, where there is one of this name."""
-    return caller.role == "admin" or (await sharing_of(app, name, "agent")).lets_in(caller)
+    return caller.role == "admin" or await is_shared_with(app, caller, name, "agent")
 
 
 async def sees_tool(app: AppContext, caller: Caller, name: str) -> bool:
@@ -179,7 +180,7 @@ async def must_run(app: AppContext, caller: Caller, execution: str) -> None:
     if summary is None or caller.role == "admin":
         return
     nature = await _nature_of_execution(app, summary)
-    if not (caller.is_among(nature.groups) and (await sharing_of(app, summary.workflow)).lets_in(caller)):
+    if not (caller.is_among(nature.groups) and await is_shared_with(app, caller, summary.workflow)):
         raise NotAllowed(
             f"the workflow {summary.workflow!r} of {execution!r} is not shared with {caller.name!r} any more",
             hint="Ask its owner, or an admin.",
@@ -311,7 +312,7 @@ async def _sees_one(app: AppContext, caller: Caller, summary: Summary) -> bool:
         return True
     if nature.conversational:
         return summary.session is not None and await sees_session(app, caller, summary.session)
-    return (await sharing_of(app, summary.workflow)).lets_in(caller)
+    return await is_shared_with(app, caller, summary.workflow)
 
 
 async def outermost(app: AppContext, entry: GateEntry) -> tuple[ExecutionId, Summary | None]:

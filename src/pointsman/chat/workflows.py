@@ -17,7 +17,14 @@ from pointsman.errors import AuthorError
 from pointsman.executions.inputs import text_field
 from pointsman.paging import Page, page_by
 from pointsman.workflows.library import LIBRARY
-from pointsman.workflows.revisions import PLACES, RevisionFacts, WorkflowEntryView, fitting, list_workflows, shown_revisions
+from pointsman.workflows.revisions import (
+    PLACES,
+    RevisionFacts,
+    WorkflowEntryView,
+    fitting,
+    list_workflows,
+    shown_revisions,
+)
 
 if TYPE_CHECKING:
     from pointsman.auth.callers import Caller

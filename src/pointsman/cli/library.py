@@ -27,6 +27,7 @@ from pointsman.cli.references import complete_workflow
 from pointsman.cli.results import warn_scripted
 from pointsman.cli.times import TIME_CHARS, when
 from pointsman.values import Json, JsonObject
+from pointsman.workflows.folders import MovedWorkflow
 from pointsman.workflows.revisions import SavedRevision, WorkflowEntryView
 from pointsman.workflows.versions import NamedVersionView
 
@@ -196,9 +197,7 @@ async def _delete(store: str | None, workflow: str) -> None:
 @click.option("--revision", type=click.IntRange(1), metavar="N", help="The revision; default: the newest.")
 @json_option
 @store_option
-def publish(
-    workflow: str, name: str, *, note: str, revision: int | None, as_json: bool, store: str | None
-) -> None:
+def publish(workflow: str, name: str, *, note: str, revision: int | None, as_json: bool, store: str | None) -> None:
     """Name a version of a workflow and let it run by ID; later revisions are drafts until they are published."""
     version = go(_publish(store, workflow, name, note, revision))
     if as_json:
@@ -228,6 +227,25 @@ def unpublish(workflow: str, *, as_json: bool, store: str | None) -> None:
 async def _unpublish(store: str | None, workflow: str) -> None:
     async with installation(store) as app:
         await session_at_prompt(app).workflows.unpublish(workflow)
+
+
+@workflows.command()
+@click.argument("workflow", metavar="ID", shell_complete=complete_workflow)
+@click.argument("folder", metavar="FOLDER")
+@json_option
+@store_option
+def move(workflow: str, folder: str, *, as_json: bool, store: str | None) -> None:
+    """Put a workflow into a folder such as sales/mail; "" takes it out of its folder. Its id stays."""
+    moved = go(_move(store, workflow, folder))
+    if as_json:
+        print_json(moved)
+        return
+    click.echo(f"{shown(moved['id'])}: {shown(moved['folder']) or 'in no folder'}")
+
+
+async def _move(store: str | None, workflow: str, folder: str) -> MovedWorkflow:
+    async with installation(store) as app:
+        return await session_at_prompt(app).folders.move(workflow, folder)
 
 
 @workflows.command()

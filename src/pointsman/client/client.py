@@ -127,6 +127,20 @@ class Client:
         """Let the newest revision of a workflow run by id again. Names stay."""
         await self._calls.call("DELETE", f"{_workflow(workflow)}/published", twice=True)
 
+    async def folders(self) -> list[JsonObject]:
+        """Return the folders of workflows: path, owner, audience, groups, and the number of workflows in each."""
+        reply = await self._calls.call("GET", "/api/folders", twice=True)
+        return cast("list[JsonObject]", msgspec.json.decode(reply.content)["folders"])
+
+    async def create_folder(self, path: str) -> None:
+        """Create a folder such as `sales/mail`. Raises `FolderInvalid`, `FolderExists`, `UnknownFolder`."""
+        await self._calls.tell("/api/folders", {"path": path}, twice=False)
+
+    async def move_workflow(self, workflow: str, folder: str) -> None:
+        """Put a workflow into a folder; empty: into none. Raises `UnknownFolder`, `NotAllowed`."""
+        content = msgspec.json.encode({"folder": folder})
+        await self._calls.call("PUT", f"{_workflow(workflow)}/folder", content=content, twice=True)
+
     # Executions
 
     async def start(

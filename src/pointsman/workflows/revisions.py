@@ -13,6 +13,7 @@ from typing_extensions import TypedDict
 
 from pointsman.auth.callers import Caller
 from pointsman.auth.policy import must_see_workflow
+from pointsman.auth.sharing import folders_of, is_within, sharing_of
 from pointsman.context import AppContext
 from pointsman.definition.graph.analysis import GraphView
 from pointsman.definition.problems import CheckReport, ProblemView, invalid
@@ -62,6 +63,8 @@ class RevisionFacts(TypedDict):
     """The version of the workflow that runs by id; null: none is published, and the newest revision runs."""
     label: NamedVersionView | None
     """The name of this revision; null: it has none."""
+    folder: str
+    """The path of its folder; empty: it lies in none."""
 
 
 class WorkflowEntryView(RevisionFacts):
@@ -140,14 +143,18 @@ async def list_workflows(
     versions = await all_versions(app.store.entries) if workflow is None else {}
     if workflow is not None:
         versions[workflow] = await versions_of(app.store.entries, workflow)
-    views = [entry_view(entry, versions.get(entry.id, NONE)) for entry in entries]
+    if workflow is None:
+        folders = await folders_of(app.store.entries)
+    else:
+        folders = {workflow: (await sharing_of(app, workflow)).folder}
+    views = [entry_view(entry, versions.get(entry.id, NONE), folders.get(entry.id, "")) for entry in entries]
     if workflow is not None:
         return views
     shown = [view for view in views if include_disabled or view["enabled"]]
     return [one for one in shown if built_in is None or one["builtIn"] is built_in]
 
 
-def entry_view(entry: WorkflowEntry, versions: NamedVersions) -> WorkflowEntryView:
+def entry_view(entry: WorkflowEntry, versions: NamedVersions, folder: str) -> WorkflowEntryView:
     published, label = versions.of(versions.published), versions.of(entry.revision)
     return {
         "id": entry.id,
@@ -165,6 +172,7 @@ def entry_view(entry: WorkflowEntry, versions: NamedVersions) -> WorkflowEntryVi
         "tags": [*entry.tags],
         "published": None if published is None else version_view(published),
         "label": None if label is None else version_view(label),
+        "folder": folder,
     }
 
 
@@ -329,14 +337,22 @@ distinct positions and no page omits one."""
 
 
 def fitting(
-    entries: Iterable[Entry], *, words: str = "", tags: Collection[str] = (), ids: Collection[str] | None = None
+    entries: Iterable[Entry],
+    *,
+    words: str = "",
+    tags: Collection[str] = (),
+    ids: Collection[str] | None = None,
+    folder: str = "",
 ) -> list[Entry]:
-    """Return the entries that contain all `words` in id, name, description or tags and have all `tags`. `ids` limits
-    the result to these workflows."""
+    """Return the entries that contain all `words` in id, name, description, tags or folder, and have all `tags`. `ids`
+    limits the result to these workflows, `folder` to those in this folder and the folders in it."""
     return [
         entry
         for entry in entries
         if (ids is None or entry["id"] in ids)
         and set(tags) <= set(entry["tags"])
-        and has_words(words, entry["id"], entry["name"], entry["names"], entry["description"], entry["tags"])
+        and (not folder or is_within(entry["folder"], folder))
+        and has_words(
+            words, entry["id"], entry["name"], entry["names"], entry["description"], entry["tags"], entry["folder"]
+        )
     ]

@@ -525,6 +525,63 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/folders": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List folders
+         * @description All folders that the caller may see, by path, with the number of workflows that the caller sees in each.
+         */
+        get: operations["folders_list"];
+        put?: never;
+        /**
+         * Create a folder
+         * @description Create a folder, and those around it that are missing. The caller owns them; new folders have the audience of the
+         *     setting `access.new_workflows`.
+         */
+        post: operations["folders_create"];
+        /**
+         * Delete a folder
+         * @description Delete an empty folder. For its owner and admins.
+         */
+        delete: operations["folders_delete"];
+        options?: never;
+        head?: never;
+        /**
+         * Rename a folder
+         * @description Give a folder another path, with everything in it. For its owner and admins; out of a folder also that one's.
+         */
+        patch: operations["folders_rename"];
+        trace?: never;
+    };
+    "/api/folders/sharing": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the sharing of a folder
+         * @description The owner of a folder, and its audience.
+         */
+        get: operations["folders_read_sharing"];
+        /**
+         * Share a folder
+         * @description Allowed for its owner and admins. It narrows who sees the workflows in the folder and in the folders in it.
+         */
+        put: operations["folders_change_sharing"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/inbox": {
         parameters: {
             query?: never;
@@ -1938,6 +1995,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/workflows/{id}/folder": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Move a workflow
+         * @description Put a workflow into a folder, or with an empty path into none. For its owner and admins. Its id stays.
+         */
+        put: operations["folders_move"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/workflows/{id}/publication": {
         parameters: {
             query?: never;
@@ -3299,6 +3376,8 @@ export interface components {
             enabled: boolean;
             /** @description ETag of its latest revision, for `If-Match`. */
             etag: string;
+            /** @description The path of its folder; empty: it lies in none. */
+            folder: string;
             id: string;
             /** @description The name of this revision; null: it has none. */
             label: components["schemas"]["NamedVersionView"] | null;
@@ -3408,6 +3487,8 @@ export interface components {
             field: string;
             /** @description Fields of its input that receive files. */
             files: string[];
+            /** @description The path of its folder; empty: it lies in none. */
+            folder: string;
             id: string;
             /** @description The name of this revision; null: it has none. */
             label: components["schemas"]["NamedVersionView"] | null;
@@ -4178,6 +4259,32 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
+        /** @description A path of a folder. */
+        FolderBody: {
+            /** @description Names separated by `/`. */
+            path: string;
+        };
+        /** @description All folders that the caller may see, by path. */
+        FolderList: {
+            folders: components["schemas"]["FolderView"][];
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description A folder that the caller may see. */
+        FolderView: {
+            /** @enum {string} */
+            audience: "private" | "groups" | "everyone";
+            /** @description For `If-Match` of a change of its sharing. */
+            etag: string;
+            groups: string[];
+            /** @description Null: no owner; admins share and delete it. */
+            owner: string | null;
+            path: string;
+            /** @description Workflows in it, without those in its folders, as far as the caller may see them. */
+            workflows: number;
+        } & {
+            [key: string]: unknown;
+        };
         /** @description How many values were deleted. */
         ForgottenView: {
             forgotten: number;
@@ -4729,15 +4836,12 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description Another definition to continue with. */
-        MoveBody: {
-            /**
-             * @description Only return the parts that do not fit.
-             * @default false
-             */
-            checkOnly: boolean;
-            /** @description `id`, `id@revision` or `id@version`. */
-            to: string;
+        /** @description A workflow that was moved. */
+        MovedWorkflow: {
+            folder: string;
+            id: string;
+        } & {
+            [key: string]: unknown;
         };
         /** @description A model that the settings name. */
         NamedModelView: {
@@ -5014,6 +5118,21 @@ export interface components {
             message: string;
         } & {
             [key: string]: unknown;
+        };
+        /** @description Where a workflow is to lie. */
+        pointsman__server__routes__folders__MoveBody: {
+            /** @description Path of an existing folder; empty: in none. */
+            folder: string;
+        };
+        /** @description Another definition to continue with. */
+        pointsman__server__routes__history__MoveBody: {
+            /**
+             * @description Only return the parts that do not fit.
+             * @default false
+             */
+            checkOnly: boolean;
+            /** @description `id`, `id@revision` or `id@version`. */
+            to: string;
         };
         /** @description The price list for models whose price is not in the settings. */
         PriceListView: {
@@ -6337,6 +6456,8 @@ export interface components {
             dialect: string;
             digest: string;
             enabled: boolean;
+            /** @description The path of its folder; empty: it lies in none. */
+            folder: string;
             id: string;
             /** @description The name of this revision; null: it has none. */
             label: components["schemas"]["NamedVersionView"] | null;
@@ -6374,6 +6495,8 @@ export interface components {
             digest: string;
             document: unknown;
             enabled: boolean;
+            /** @description The path of its folder; empty: it lies in none. */
+            folder: string;
             id: string;
             /** @description The name of this revision; null: it has none. */
             label: components["schemas"]["NamedVersionView"] | null;
@@ -7233,6 +7356,149 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["LanguageFunctions"];
+                };
+            };
+        };
+    };
+    folders_list: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FolderList"];
+                };
+            };
+        };
+    };
+    folders_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["FolderBody"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FolderView"];
+                };
+            };
+        };
+    };
+    folders_delete: {
+        parameters: {
+            query: {
+                /** @description Path of a folder: `sales/mail`. */
+                path: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    folders_rename: {
+        parameters: {
+            query: {
+                /** @description Path of a folder: `sales/mail`. */
+                path: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["FolderBody"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    folders_read_sharing: {
+        parameters: {
+            query: {
+                /** @description Path of a folder: `sales/mail`. */
+                path: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SharingView"];
+                };
+            };
+        };
+    };
+    folders_change_sharing: {
+        parameters: {
+            query: {
+                /** @description Path of a folder: `sales/mail`. */
+                path: string;
+            };
+            header?: {
+                /** @description ETag of the version that was read. If it has changed since, the request is refused. */
+                "if-match"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SharingBody"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SharingView"];
                 };
             };
         };
@@ -8999,6 +9265,8 @@ export interface operations {
                 builtIn?: boolean;
                 /** @description Include disabled workflows. */
                 disabled?: boolean;
+                /** @description Only workflows in this folder and the folders in it. */
+                folder?: string;
                 /** @description Only workflows with these ids. */
                 id?: string[];
                 /** @description Include the latest execution of each workflow. */
@@ -9038,6 +9306,8 @@ export interface operations {
                 dialect?: string;
                 /** @description Save it although it has errors; it cannot be run. */
                 draft?: boolean;
+                /** @description Where a new workflow lies. */
+                folder?: string;
             };
             header?: {
                 /** @description `*`: refuse the request if the object already exists. */
@@ -9412,6 +9682,33 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["StartedExecution"];
+                };
+            };
+        };
+    };
+    folders_move: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description `id`, `id@revision` or `id@version`. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["pointsman__server__routes__folders__MoveBody"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MovedWorkflow"];
                 };
             };
         };
@@ -10151,7 +10448,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["MoveBody"];
+                "application/json": components["schemas"]["pointsman__server__routes__history__MoveBody"];
             };
         };
         responses: {

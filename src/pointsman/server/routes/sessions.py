@@ -59,6 +59,7 @@ example(
                 "tags": [],
                 "published": None,
                 "label": None,
+                "folder": "",
                 "conversational": True,
                 "field": "message",
                 "files": [],

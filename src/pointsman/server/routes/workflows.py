@@ -22,7 +22,7 @@ from pointsman.server.context import CallerSession
 from pointsman.server.operation import Operations
 from pointsman.server.problems import JsonReply
 from pointsman.server.routes.executions import started
-from pointsman.server.routes.parameters import After, Dialect, Draft, Id, IfMatch, IfNew, Limit, Order
+from pointsman.server.routes.parameters import PATH_CHARS_MAX, After, Dialect, Draft, Id, IfMatch, IfNew, Limit, Order
 from pointsman.server.schemas.answers import (
     ENTRY,
     VERSION,
@@ -132,6 +132,9 @@ async def list_(
     ] = "",
     tag: Annotated[list[str] | None, Query(max_length=20, description="Only workflows with all these tags.")] = None,
     id: Annotated[list[str] | None, Query(max_length=IDS_MAX, description="Only workflows with these ids.")] = None,
+    folder: Annotated[
+        str, Query(max_length=PATH_CHARS_MAX, description="Only workflows in this folder and the folders in it.")
+    ] = "",
     sort: Annotated[
         Sort,
         Query(
@@ -154,6 +157,7 @@ async def list_(
         words=search,
         tags=tag or (),
         ids=id,
+        folder=folder,
         sort=sort,
         backwards=order == "desc",
         after=after,
@@ -176,6 +180,7 @@ async def list_(
         "webhook-taken",
         "id-taken",
         "built-in-workflow",
+        "unknown-folder",
         status=201,
         body=True,
     ),
@@ -189,11 +194,13 @@ async def create(
     request: Request,
     draft: Draft = False,
     dialect: Dialect = None,
+    folder: Annotated[str, Query(max_length=PATH_CHARS_MAX, description="Where a new workflow lies.")] = "",
     if_new: IfNew = None,
 ) -> Response:
     """The body is the document, in any dialect, as JSON or YAML. Saving the same document again creates no revision."""
     source = Workflow(await request.body(), dialect=dialect)
-    return _saved(await session.workflows.save(source, draft=draft, after=0 if if_new else None), status=201)
+    after = 0 if if_new else None
+    return _saved(await session.workflows.save(source, draft=draft, after=after, folder=folder), status=201)
 
 
 @router.post(

@@ -303,6 +303,10 @@ SAMPLES: Final[Mapping[str, tuple[int, str, str]]] = {
         "GET /api/schedules lists the schedules that you may see.",
     ),
     "not-published": (404, "nothing is published at this address", "Ask for a new link."),
+    "folder-invalid": (422, "'a//b' cannot be the path of a folder", "Write names separated by /: sales/mail."),
+    "folder-exists": (409, "the folder 'sales' exists", "Choose another name."),
+    "folder-not-empty": (409, "the folder 'sales' is not empty", "Move its workflows and folders first."),
+    "unknown-folder": (404, "there is no folder 'sales'", "GET /api/folders lists those that you may see."),
     "version-invalid": (422, "'' cannot be the name of a version", "Use 1 to 100 printable characters."),
     "version-name-taken": (409, "revision 3 already has the name 'Spring'", "Choose another name."),
     "publication-invalid": (422, "'*' is not an origin", "Write https://www.example.com."),
@@ -532,6 +536,7 @@ WORKFLOW: WorkflowEntryView = {
     "tags": ["mail"],
     "published": VERSION,
     "label": None,
+    "folder": "sales/mail",
 }
 SHOWN_ENTRY: ExecutionEntry = {
     "executionId": EXECUTION_ID,
