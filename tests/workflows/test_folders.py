@@ -129,7 +129,7 @@ async def test_a_hidden_folder_is_answered_as_a_missing_one(app: Pointsman, ada:
                 await call
             texts.append(str(refused.value).replace(path, "X"))
     assert len(set(texts)) == 1
-    with pytest.raises(UnknownFolder):
+    with pytest.raises(FolderExists):
         await eve.folders.create("sales/eves")
 
 

@@ -46,7 +46,8 @@ def ada(app: Pointsman) -> Session:
 async def said(app: Pointsman, reference: str = "word") -> Any:
     execution = await app.start(reference)
     await execution.settled()
-    return (await execution.output())["said"]
+    output: Any = await execution.output()
+    return output["said"]
 
 
 async def entry(session: Session, workflow: str = "word") -> Any:

@@ -133,7 +133,7 @@ class Client:
         return cast("list[JsonObject]", msgspec.json.decode(reply.content)["folders"])
 
     async def create_folder(self, path: str) -> None:
-        """Create a folder such as `sales/mail`. Raises `FolderInvalid`, `FolderExists`, `UnknownFolder`."""
+        """Create a folder such as `sales/mail`. Raises `FolderInvalid`, `FolderExists`."""
         await self._calls.tell("/api/folders", {"path": path}, twice=False)
 
     async def move_workflow(self, workflow: str, folder: str) -> None:

@@ -119,13 +119,14 @@ async def must_see_folder(app: AppContext, caller: Caller, path: str) -> None:
 
 
 async def create_folder(app: AppContext, caller: Caller, path: str) -> None:
-    """Create a folder, and those around it that are missing; the caller owns them. Raises `FolderInvalid`,
-    `FolderExists` (also for a hidden one), `UnknownFolder` for one around it that the caller may not see."""
+    """Create a folder, and those around it that are missing; the caller owns them. Raises `FolderInvalid`, and
+    `FolderExists` also for one around it that the caller may not see."""
     must_be_path(path)
     *around, _ = folders_on(path)
     for one in around:
-        if await app.store.entries.find(FOLDER_KIND, one) is not None:
-            await must_see_folder(app, caller, one)
+        exists = await app.store.entries.find(FOLDER_KIND, one) is not None
+        if exists and not await folder_lets_in(app, caller, one):
+            raise FolderExists(f"the folder {one!r} exists", hint="Choose another name.")
     for one in around:
         await claim(app, caller, one, "folder")
     if not await claim(app, caller, path, "folder"):

@@ -41,6 +41,8 @@ export interface WorkflowEntry {
   published: NamedVersion | null;
   /** The name of this revision. */
   label: NamedVersion | null;
+  /** Path of the folder; empty: none. */
+  folder: string;
 }
 
 export type NamedVersion = Schemas["NamedVersionView"];

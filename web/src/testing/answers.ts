@@ -79,6 +79,7 @@ export const workflowEntry = (id: string, more: Partial<CatalogueEntry> = {}) =>
   tags: [],
   published: null,
   label: null,
+  folder: "",
   etag: '"1"',
   ...more,
   lastExecution: null,

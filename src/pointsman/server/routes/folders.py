@@ -27,7 +27,7 @@ class FolderBody(Body):
     path: str = Field(min_length=1, max_length=PATH_CHARS_MAX, description="Names separated by `/`.")
 
 
-class MoveBody(Body):
+class WorkflowFolderBody(Body):
     """Where a workflow is to lie."""
 
     model_config = sample(folder="sales/mail")
@@ -56,7 +56,7 @@ async def list_(session: CallerSession) -> Response:
 @router.post(
     "/api/folders",
     verb=FolderVerbs.create,
-    responses=answers(FolderView, "folder-invalid", "folder-exists", "unknown-folder", status=201, body=True),
+    responses=answers(FolderView, "folder-invalid", "folder-exists", status=201, body=True),
     status_code=201,
     summary="Create a folder",
 )
@@ -123,6 +123,6 @@ async def change_sharing(session: CallerSession, path: Folder, body: SharingBody
     responses=answers(MovedWorkflow, "unknown-workflow", "unknown-folder", body=True),
     summary="Move a workflow",
 )
-async def move(session: CallerSession, id: Id, body: MoveBody) -> Response:
+async def move(session: CallerSession, id: Id, body: WorkflowFolderBody) -> Response:
     """Put a workflow into a folder, or with an empty path into none. For its owner and admins. Its id stays."""
     return JsonReply(await session.folders.move(id, body.folder))

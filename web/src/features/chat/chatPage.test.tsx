@@ -29,6 +29,7 @@ const speaker = (id: string, name: string, more: Partial<Schemas["ChatWorkflowVi
   tags: [],
   published: null,
   label: null,
+  folder: "",
   name,
   description: null,
   conversational: true,

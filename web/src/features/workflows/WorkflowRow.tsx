@@ -1,6 +1,6 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { Globe, Play, Users } from "lucide-react";
+import { Folder, Globe, Play, Users } from "lucide-react";
 import { lazy, Suspense, useState } from "react";
 import { useTranslation } from "react-i18next";
 import type { ApiError } from "@/api/http";
@@ -51,6 +51,15 @@ export function WorkflowRow(props: { entry: CatalogueEntry; selection: Selection
           <p className="flex flex-wrap gap-x-3 text-xs text-ink-faint">
             <span className="max-w-80 truncate font-mono">{entry.id}</span>
             <span>{t("workflows.revision", { revision: entry.revision })}</span>
+            {entry.folder ? (
+              <Link
+                to="/workflows"
+                search={{ folder: entry.folder }}
+                className="inline-flex max-w-60 min-h-6 items-center gap-1 hover:underline"
+              >
+                <Folder className="size-3 shrink-0" aria-hidden /> <bdi className="truncate">{entry.folder}</bdi>
+              </Link>
+            ) : null}
             {entry.published ? (
               <span className="max-w-60 truncate text-done">
                 {t("versions.publishedAs", { name: entry.published.name })}
