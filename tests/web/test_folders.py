@@ -1,4 +1,4 @@
-"""Folders in the list of workflows: created, filled, opened by a link, and hidden from people outside their audience."""
+"""Folders in the list of workflows: created, filled, opened by a link, renamed and shared."""
 
 from __future__ import annotations
 

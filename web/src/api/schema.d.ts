@@ -4836,6 +4836,16 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
+        /** @description Another definition to continue with. */
+        MoveBody: {
+            /**
+             * @description Only return the parts that do not fit.
+             * @default false
+             */
+            checkOnly: boolean;
+            /** @description `id`, `id@revision` or `id@version`. */
+            to: string;
+        };
         /** @description A workflow that was moved. */
         MovedWorkflow: {
             folder: string;
@@ -5118,21 +5128,6 @@ export interface components {
             message: string;
         } & {
             [key: string]: unknown;
-        };
-        /** @description Where a workflow is to lie. */
-        pointsman__server__routes__folders__MoveBody: {
-            /** @description Path of an existing folder; empty: in none. */
-            folder: string;
-        };
-        /** @description Another definition to continue with. */
-        pointsman__server__routes__history__MoveBody: {
-            /**
-             * @description Only return the parts that do not fit.
-             * @default false
-             */
-            checkOnly: boolean;
-            /** @description `id`, `id@revision` or `id@version`. */
-            to: string;
         };
         /** @description The price list for models whose price is not in the settings. */
         PriceListView: {
@@ -6473,6 +6468,11 @@ export interface components {
             version: string | null;
         } & {
             [key: string]: unknown;
+        };
+        /** @description Where a workflow is to lie. */
+        WorkflowFolderBody: {
+            /** @description Path of an existing folder; empty: in none. */
+            folder: string;
         };
         /** @description The revisions of a saved workflow, newest first. */
         WorkflowRevisions: {
@@ -9698,7 +9698,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["pointsman__server__routes__folders__MoveBody"];
+                "application/json": components["schemas"]["WorkflowFolderBody"];
             };
         };
         responses: {
@@ -10448,7 +10448,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["pointsman__server__routes__history__MoveBody"];
+                "application/json": components["schemas"]["MoveBody"];
             };
         };
         responses: {
