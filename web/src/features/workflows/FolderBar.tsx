@@ -29,7 +29,7 @@ export function FolderBar({ search }: { search: CatalogueSearch }) {
     <nav aria-label={t("folders.title")} className="mt-3 flex flex-wrap items-center gap-2">
       {path ? <FolderPath path={path} search={search} /> : null}
       {inner.map((one) => (
-        <FolderLink key={one.path} folder={one} search={search} />
+        <FolderLink key={one.path} path={one.path} count={countIn(one.path, all)} search={search} />
       ))}
       {mayDesign ? (
         <span className="flex items-center gap-1">
@@ -141,20 +141,24 @@ function FolderPath({ path, search }: { path: string; search: CatalogueSearch })
   );
 }
 
-function FolderLink({ folder, search }: { folder: Folder; search: CatalogueSearch }) {
+/** Workflows in a folder and in the folders in it. */
+const countIn = (path: string, all: readonly Folder[]) =>
+  all.filter((one) => around(one.path).includes(path)).reduce((sum, one) => sum + one.workflows, 0);
+
+function FolderLink({ path, count, search }: { path: string; count: number; search: CatalogueSearch }) {
   const { t } = useTranslation();
   return (
     <Link
       to="/workflows"
-      search={{ ...search, folder: folder.path }}
+      search={{ ...search, folder: path }}
       className="inline-flex h-8 max-w-60 items-center gap-1.5 rounded-md border border-line bg-surface px-2.5 hover:bg-sunken"
-      title={folder.path}
+      title={path}
     >
       <FolderIcon className="size-4 shrink-0 text-ink-faint" aria-hidden />
-      <bdi className="truncate">{nameOf(folder.path)}</bdi>
+      <bdi className="truncate">{nameOf(path)}</bdi>
       <span className="text-xs text-ink-faint">
-        {folder.workflows}
-        <span className="sr-only"> {t("folders.workflows", { count: folder.workflows })}</span>
+        {count}
+        <span className="sr-only"> {t("folders.workflows", { count })}</span>
       </span>
     </Link>
   );

@@ -48,7 +48,7 @@ export function WorkflowRow(props: { entry: CatalogueEntry; selection: Selection
             <bdi>{name}</bdi>
           </Link>
           {about ? <p className="line-clamp-2 text-ink-soft wrap-anywhere">{about}</p> : null}
-          <p className="flex flex-wrap gap-x-3 text-xs text-ink-faint">
+          <p className="flex flex-wrap items-center gap-x-3 text-xs text-ink-faint">
             <span className="max-w-80 truncate font-mono">{entry.id}</span>
             <span>{t("workflows.revision", { revision: entry.revision })}</span>
             {entry.folder ? (

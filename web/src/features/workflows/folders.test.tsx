@@ -47,7 +47,7 @@ beforeEach(() => {
 describe("folders of workflows", () => {
   it("filter the list by a folder, which the address stores, and lead back out", async () => {
     const { user, address } = await open("/workflows");
-    await user.click(await screen.findByRole("link", { name: /^sales\s*0/ }));
+    await user.click(await screen.findByRole("link", { name: /^sales\s*1/ }));
     expect(address()).toBe("/workflows?folder=sales");
     await user.click(await screen.findByRole("link", { name: /^mail\s*1/ }));
     await waitFor(() => expect(screen.queryByRole("link", { name: "other" })).toBeNull());
