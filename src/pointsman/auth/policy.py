@@ -108,13 +108,11 @@ async def id_must_be_free(app: AppContext, caller: Caller, workflow: str) -> Non
     """Raise `IdTaken` where a workflow of this id exists, now or before it was deleted, that the caller may not see."""
     if caller.role == "admin":
         return
-    shared = await is_shared_with(app, caller, workflow)
     try:
-        if shared and caller.is_among((await _nature_of(app, workflow)).groups):
+        if await visible(app, caller, workflow):
             return
-    except UnknownWorkflow:
-        if shared:
-            return
+    except UnknownWorkflow:  # It is shared with the caller, or new.
+        return
     raise IdTaken(f"the id {workflow!r} is taken", hint="Choose another id.")
 
 
