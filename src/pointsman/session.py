@@ -31,6 +31,7 @@ if TYPE_CHECKING:  # Deferred: most commands need one or two of these.
     )
     from pointsman.workflows.access_verbs import SecretVerbs, SharingVerbs
     from pointsman.workflows.agent_verbs import AgentVerbs
+    from pointsman.workflows.folders import FolderVerbs
     from pointsman.workflows.tool_verbs import ToolVerbs
 
 
@@ -131,6 +132,12 @@ class Session:
         from pointsman.workflows.access_verbs import SecretVerbs  # Deferred: most commands manage no secrets.
 
         return SecretVerbs(self.acting)
+
+    @property
+    def folders(self) -> FolderVerbs:
+        from pointsman.workflows.folders import FolderVerbs  # Deferred as above.
+
+        return FolderVerbs(self.acting)
 
     @property
     def sharing(self) -> SharingVerbs:

@@ -126,7 +126,7 @@ async def open_context(setup: Setup) -> AppContext:
 
 def _add_stored_tools(setup: Setup, store: Store) -> None:
     """Add the tools of saved workflows and of connections, which change while the app runs."""
-    setup.tools.add_source(WorkflowTools(store.workflows))
+    setup.tools.add_source(WorkflowTools(store.workflows, store.entries))
     setup.tools.connect(StoredToolConnections(store.entries, setup.settings, setup.clock))
 
 

@@ -18,6 +18,7 @@ ASIDE: frozenset[str] = frozenset({"test", "demo"})
 GO_BETWEENS: frozenset[str] = frozenset({"worker", "serve", "mcp"})
 LOOK: frozenset[str] = frozenset(
     {
+        "folders list",
         "audit",
         "check",
         "completion",
@@ -104,12 +105,19 @@ BY_VERBS: frozenset[str] = frozenset(
         "secrets rotate",
         "secrets set",
         "templates use",
+        "folders add",
+        "folders delete",
+        "folders rename",
+        "folders share",
         "workflows clone",
         "workflows delete",
         "workflows design",
         "workflows edit",
+        "workflows move",
+        "workflows publish",
         "workflows rollback",
         "workflows save",
+        "workflows unpublish",
         "signal",
         "steer",
         "workflows share",

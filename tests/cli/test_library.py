@@ -156,3 +156,28 @@ def test_a_module_of_tools_that_cannot_be_used_is_reported_by_the_command(
         ended = prompt("run", written("chain.yaml", flows.CHAIN), "--tools", module)
         assert f"warning: the module {module!r}" in ended.err
         assert why in ended.err
+
+
+def test_versions_are_published_and_named_in_lists(prompt: Prompt) -> None:
+    prompt("workflows", "save", written("chain.yaml", flows.CHAIN))
+    assert prompt("workflows", "publish", "chain", "Spring", "--note", "The first.").out == "chain@1: Spring\n"
+    prompt("workflows", "save", written("chain.yaml", flows.CHAIN.replace("prompt: two", "prompt: zwei")))
+    newest, first = prompt("workflows", "versions", "chain").out.splitlines()
+    assert newest.endswith("(draft)")
+    assert first.endswith("Spring  (published)")
+    assert prompt("workflows", "publish", "chain", "Spring").code == 2, "the name is taken"
+    assert prompt("workflows", "unpublish", "chain").out == "chain: the newest revision runs\n"
+    assert "(draft)" not in prompt("workflows", "versions", "chain").out
+
+
+def test_workflows_are_moved_into_folders(prompt: Prompt) -> None:
+    prompt("workflows", "save", written("chain.yaml", flows.CHAIN))
+    assert prompt("folders", "add", "sales/mail").out == "sales/mail\n"
+    assert prompt("workflows", "move", "chain", "sales/mail").out == "chain: sales/mail\n"
+    assert prompt("folders", "share", "sales", "--group", "desk").out.endswith("shared with groups (desk)\n")
+    assert prompt("folders", "rename", "sales", "shop").out == "shop\n"
+    listed = [(one["path"], one["workflows"]) for one in prompt("folders", "list", "--json").json["folders"]]
+    assert listed == [("shop", 0), ("shop/mail", 1)]
+    assert prompt("folders", "delete", "shop/mail").code == 2, "it is not empty"
+    assert prompt("workflows", "move", "chain", "").out == "chain: in no folder\n"
+    assert prompt("folders", "delete", "shop/mail").code == 0

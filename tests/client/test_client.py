@@ -24,6 +24,8 @@ from pointsman.runtime.local import UnknownExecution
 from pointsman.store.errors import RevisionMoved
 from pointsman.testing.clock import run_virtually
 from pointsman.values import JsonObject
+from pointsman.workflows.folders import UnknownFolder
+from pointsman.workflows.versions import VersionNameTaken
 from tests.server.conftest import Served, serving
 from tests.server.flows import CHAIN, LETTER, TALK, WAITS
 from tests.server.processes import free_port, needs_nginx, proxied, server_process
@@ -121,6 +123,21 @@ async def test_the_client_changes_and_deletes_only_the_read_version(client: Clie
     await client.delete_workflow("letter", over=second)
     with pytest.raises(UnknownWorkflow):
         await client.source("letter")
+
+
+async def test_the_client_publishes_versions_and_moves_workflows(client: Client) -> None:
+    await client.save(LETTER)
+    assert (await client.publish_version("letter", "Spring", note="The first."))["revision"] == 1
+    await client.save(LETTER.replace("Send it?", "Send this?"))
+    assert [one["label"] is None for one in await client.workflows("letter")] == [True, False]
+    with pytest.raises(VersionNameTaken):
+        await client.publish_version("letter", "Spring")
+    await client.unpublish_version("letter")
+    await client.create_folder("sales/mail")
+    await client.move_workflow("letter", "sales/mail")
+    assert [(one["path"], one["workflows"]) for one in await client.folders()] == [("sales", 0), ("sales/mail", 1)]
+    with pytest.raises(UnknownFolder):
+        await client.move_workflow("letter", "none")
 
 
 async def test_an_unknown_error_code_is_an_error_of_its_family(served: Served) -> None:

@@ -18,6 +18,7 @@ OWNERS_ALONE: Final = frozenset(
     {
         "DELETE /api/workflows/{id}",
         "PUT /api/workflows/{id}/sharing",
+        "PUT /api/workflows/{id}/folder",
         *(f"{method} /api/workflows/{{id}}/publication" for method in ("GET", "PUT", "DELETE")),
     }
 )

@@ -101,6 +101,12 @@ def test_every_error_code_has_a_test_or_a_reason() -> None:
             {"type": "oauth2-client", "tokenUrl": "http://127.0.0.1:9/token", "clientId": "a", "clientSecret": "b"},
             "credential-not-connected",
         ),
+        ("PUT", "/api/workflows/chain/published", {"name": " "}, "version-invalid"),
+        ("POST", "/api/folders", {"path": "a//b"}, "folder-invalid"),
+        ("POST", "/api/folders", {"path": "sales/mail"}, "folder-exists"),
+        ("DELETE", "/api/folders?path=sales", None, "folder-not-empty"),
+        ("PUT", "/api/workflows/chain/folder", {"folder": "none"}, "unknown-folder"),
+        ("PUT", "/api/workflows/letter/published", {"name": "First", "revision": 1}, "version-name-taken"),
         ("PUT", "/api/workflows/chain/sharing", {"audience": "groups"}, "sharing-invalid"),
         ("POST", "/api/workflows/executions/{waiting}/fork", {"set": {"a.b[": 1}}, "edit-refused"),
         ("POST", "/api/workflows/executions/{waiting}/fork", {"step": "nowhere"}, "no-such-step"),
@@ -113,6 +119,11 @@ async def test_error_codes_have_their_status(
     await served.save(CHAIN)
     await served.save(LETTER)
     waiting = await served.execute("letter", "a day")
+    if code in ("folder-exists", "folder-not-empty"):
+        await served.client.post("/api/folders", json={"path": "sales/mail"})
+    if code == "version-name-taken":
+        await served.client.post("/api/workflows", content=f"{LETTER}# again\n")
+        await served.client.put("/api/workflows/letter/published", json={"name": "First", "revision": 2})
     if body is not None and body.get("data") == "{big}":
         body = {**body, "data": "x" * 1_500_000}
     sent = None if body is None else json.dumps(body)

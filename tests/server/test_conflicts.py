@@ -115,6 +115,7 @@ ABSENT: Final[dict[str, tuple[str, dict[str, Any]]]] = {
     "DELETE /api/memory/{scope}": ("/api/memory/team?owner=ada", {}),
     "PUT /api/memory/{scope}/value": ("/api/memory/team/value?owner=ada&key=likes", {"json": {"value": 1}}),
     "DELETE /api/memory/{scope}/value": ("/api/memory/team/value?owner=ada&key=likes", {}),
+    "POST /api/workflows": ("/api/workflows?folder=none", {"content": CHAIN}),
     "POST /run": ("/run", {"json": {"goal": "tides"}}),
     "POST /run/legacy": ("/run/legacy", {"json": {"goal": "tides"}}),
 }

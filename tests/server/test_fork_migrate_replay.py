@@ -125,7 +125,7 @@ async def test_an_operator_starts_and_forks_only_the_latest_revision() -> None:
         sent = {"input": {"goal": "tides"}}
         refused = await served.client.post("/api/workflows/letter@1/execute", json=sent)
         assert (refused.status_code, refused.json()["code"]) == (403, "not-allowed")
-        assert "'ann' is an operator and may not run an earlier revision of 'letter'" in refused.text
+        assert "'ann' is an operator and may not run revision 1 of 'letter'" in refused.text
         assert (await served.act(first, "fork", {}, expect=403))["code"] == "not-allowed"
         assert (await served.client.post("/api/workflows/letter@2/execute", json=sent)).is_success
         assert (await served.act(first, "move", {"to": "letter"}))["moved"] is True

@@ -44,6 +44,14 @@ THINGS: Final = {
         {"json": {"audience": "private", "owner": "ada"}},
         {"json": {"audience": "groups", "groups": ["desk"]}},
     ),
+    "the sharing of a folder": Thing(
+        "/api/folders/sharing?path=sales",
+        "",
+        "",
+        "PUT",
+        {"json": {"audience": "private", "owner": "ada"}},
+        {"json": {"audience": "groups", "groups": ["desk"]}},
+    ),
     "an agent": Thing(
         "/api/agents/writer",
         "",
@@ -84,10 +92,11 @@ async def world() -> AsyncGenerator[Served, None]:
         client = served.client
         made = [
             await client.post("/api/agents", json={"name": "writer", "agent": {"system": "Short."}}),
+            await client.post("/api/folders", json={"path": "sales"}),
             await client.post("/api/schedules", json={"id": "nightly", "workflow": "chain", "every": 3600}),
             await client.put("/api/secrets/WEATHER", json={"value": "sunny-weather"}),
         ]
-        assert [reply.status_code for reply in made] == [201, 201, 204]
+        assert [reply.status_code for reply in made] == [201, 201, 201, 204]
         yield served
 
 
@@ -208,6 +217,7 @@ def test_every_object_with_an_etag_is_changed_and_deleted_with_it() -> None:
         for path, method in (
             *((path, "PUT") for path in ("/api/workflows/{id}", "/api/workflows/{id}/sharing", "/api/secrets/{name}")),
             ("/api/secrets/{name}/credential", "PUT"),
+            ("/api/folders/sharing", "PUT"),
             *((path, "PUT") for path in ("/api/agents/{name}", "/api/schedules/{sid}")),
             *((path, "PATCH") for path in ("/api/workflows/{id}", "/api/sessions/{id}")),
             *((f"/api/{path}", "DELETE") for path in ("workflows/{id}", "agents/{name}", "secrets/{name}")),
@@ -224,4 +234,7 @@ def test_every_object_with_an_etag_is_changed_and_deleted_with_it() -> None:
         "PATCH /api/comments/{cid}",
         "PUT /api/memory/{scope}/value",
         "PUT /api/secrets/{name}/authorization",
+        "PATCH /api/folders",
+        "PUT /api/workflows/{id}/folder",
+        "PUT /api/workflows/{id}/published",
     }, "docs/design/http-api.md gives the reasons"

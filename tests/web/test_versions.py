@@ -37,7 +37,7 @@ async def test_changes_of_a_revision_are_drawn_and_listed_and_an_old_revision_is
     async with opens("/workflows/chain") as page:
         await page.get_by_role("tab", name="Revisions").click()
         await page.get_by_role("button", name="Changes in revision 2").click()
-        dialog = page.get_by_role("dialog", name="From revision 1 to 2")
+        dialog = page.get_by_role("dialog", name="From revision 1 to revision 2")
         third = dialog.locator('.react-flow__node[data-id="third"]')
         await expect(third.get_by_text("added", exact=True)).to_be_attached()
         await expect(dialog.get_by_text("3 differences")).to_be_visible()
@@ -76,3 +76,36 @@ async def test_conflicting_texts_are_compared_and_one_is_chosen(opens: Opens, se
         await page.get_by_role("button", name="Save", exact=True).click()
         await expect(page.get_by_text("revision 3").first).to_be_visible()
     assert prompts(await saved(served)) == ["typed", "two"]
+
+
+async def test_a_version_is_published_and_later_changes_are_drafts_that_can_be_started(
+    opens: Opens, served: Served
+) -> None:
+    await served.save(flows.CHAIN)
+    async with opens("/workflows/chain") as page:
+        await page.get_by_role("button", name="Publish", exact=True).click()
+        dialog = page.get_by_role("dialog", name="Publish revision 1")
+        await dialog.get_by_label("Name").fill("Spring")
+        await dialog.get_by_label("What is new").fill("The first one.")
+        await dialog.get_by_role("button", name="Publish", exact=True).click()
+        await expect(page.get_by_text("published: Spring")).to_be_visible()
+        await put(served, LONGER)
+        await page.get_by_role("button", name="Show new revision").click()
+        await expect(page.get_by_text("Draft. The published version “Spring” runs.")).to_be_visible()
+        await page.get_by_role("button", name="Start", exact=True).first.click()
+        start = page.get_by_role("dialog", name="Start")
+        await expect(start.get_by_label("Version")).to_have_value("draft")
+        await start.get_by_label("Version").select_option("Published: Spring")
+        await start.get_by_role("button", name="Start", exact=True).click()
+        await page.wait_for_url("**/executions/*")
+        await expect(page.get_by_text("Completed").first).to_be_visible()
+        await expect(node(page, "second")).to_be_visible()
+        await expect(node(page, "third")).to_have_count(0)
+        await page.goto(f"{served.client.base_url}/workflows")
+        await expect(page.get_by_text("published: Spring")).to_be_visible()
+        await expect(page.get_by_text("draft", exact=True)).to_be_visible()
+        await page.goto(f"{served.client.base_url}/workflows/chain")
+        await page.get_by_role("tab", name="Revisions").click()
+        await page.get_by_role("button", name="Restore “Spring”").click()
+        await expect(page.get_by_text("revision 3").first).to_be_visible()
+    assert prompts(await saved(served)) == ["one", "two"]

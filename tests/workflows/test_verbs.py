@@ -40,7 +40,9 @@ CALLS: Final[dict[str, Call]] = {
     "WorkflowVerbs.convert_saved": lambda s: s.workflows.convert_saved("letter", "rows"),
     "WorkflowVerbs.diff": lambda s: s.workflows.diff("letter"),
     "WorkflowVerbs.check": lambda s: s.workflows.check(Workflow(LETTER)),
-    "WorkflowVerbs.tools": lambda s: s.workflows.tools(WorkflowTools(s.workflows.app.store.workflows)),
+    "WorkflowVerbs.tools": lambda s: s.workflows.tools(
+        WorkflowTools(s.workflows.app.store.workflows, s.workflows.app.store.entries)
+    ),
     "WorkflowVerbs.convert": lambda s: s.workflows.convert(Workflow(LETTER), "rows"),
     "WorkflowVerbs.check_formula": lambda s: s.workflows.check_formula(Formula("1", "expression")),
     "WorkflowVerbs.evaluate_formula": lambda s: s.workflows.evaluate_formula(Formula("1", "expression"), {}),
@@ -48,6 +50,8 @@ CALLS: Final[dict[str, Call]] = {
     "WorkflowVerbs.replace": lambda s: s.workflows.replace("letter", Workflow(LETTER)),
     "WorkflowVerbs.patch": lambda s: s.workflows.patch("letter", {"name": "Letter"}),
     "WorkflowVerbs.clone": lambda s: s.workflows.clone("letter", "copy"),
+    "WorkflowVerbs.publish": lambda s: s.workflows.publish("letter", "First"),
+    "WorkflowVerbs.unpublish": lambda s: s.workflows.unpublish("letter"),
     "WorkflowVerbs.delete": lambda s: s.workflows.delete("letter"),
     "AgentVerbs.list": lambda s: s.agents.list(limit=10),
     "AgentVerbs.versions": lambda s: s.agents.versions("writer", limit=10),
@@ -81,6 +85,8 @@ ENTRIES: Final = {
     "WorkflowVerbs.replace": "workflow=letter",
     "WorkflowVerbs.patch": "workflow=letter",
     "WorkflowVerbs.clone": "workflow=letter, new=copy, revision=1",
+    "WorkflowVerbs.publish": "workflow=letter, name=First",
+    "WorkflowVerbs.unpublish": "workflow=letter",
     "WorkflowVerbs.delete": "workflow=letter",
     "AgentVerbs.save": "name=writer, revision=2",
     "AgentVerbs.replace": "name=writer",

@@ -45,6 +45,7 @@ const workflows = createRoute({
       ...searchTextOf(search),
       ...listOf("tag", search.tag),
       ...oneOf("sort", search.sort, SORTS),
+      ...textsOf(search, "folder"),
     }),
   ),
   component: page(() => import("./features/workflows/WorkflowsPage"), "WorkflowsPage"),

@@ -1,6 +1,7 @@
 """Authorization policy: what callers may see. Only verbs and domains call it; faces call verbs.
 
-    a workflow     its groups (from the document) and its sharing (set by its owner) both admit the caller
+    a workflow     its groups (from the document), its sharing (set by its owner) and the sharing of its folders all
+                   admit the caller
     an execution   the person who started it, and everybody who may see its workflow, by the groups of the definition
                    that it runs on; a turn of a conversation: as its session
     a gate         as its execution; also the people it names, or members of a group it names: they read the execution
@@ -16,13 +17,13 @@ answer as for one that does not exist. An execution that acts for several people
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection
 from typing import ClassVar, Final, NamedTuple
 
 from msgspec import structs
 
 from pointsman.auth.callers import Caller, NotAllowed
-from pointsman.auth.sharing import sharing_of
+from pointsman.auth.sharing import is_shared_with
 from pointsman.auth.subjects import (
     DEFINITIONS,
     DefinitionMissing,
@@ -63,17 +64,22 @@ NATURES: Final = Part[dict[str, Nature]]("natures", lambda _: {})
 
 
 async def visible(app: AppContext, caller: Caller, reference: str) -> bool:
-    """Return whether the caller may see and use a saved workflow. Raises `UnknownWorkflow`."""
+    """Return whether the caller may see and use a saved workflow; by id, both the newest and the published revision
+    must admit the caller. Raises `UnknownWorkflow`."""
     if caller.role == "admin":
         return True
-    shared = (await sharing_of(app, reference)).lets_in(caller)
-    return shared and caller.is_among((await _nature_of(app, reference)).groups)
+    if not await is_shared_with(app, caller, reference):
+        return False
+    if not caller.is_among((await _nature_of(app, reference)).groups):
+        return False
+    published = 0 if "@" in reference else await app[DEFINITIONS].published(reference)
+    return not published or caller.is_among((await _nature_of(app, f"{reference}@{published}")).groups)
 
 
-async def sees_entry(app: AppContext, caller: Caller, entry: Mapping[str, object]) -> bool:
-    """Return whether a workflow is listed. Uses the revision of the list entry, which never changes and so is read
+async def sees_entry(app: AppContext, caller: Caller, workflow: str, revisions: Collection[int]) -> bool:
+    """Return whether a workflow is listed, of which the list shows these revisions: they never change, and so are read
     once."""
-    return await visible(app, caller, f"{entry['id']}@{entry['revision']}")
+    return all([await visible(app, caller, f"{workflow}@{revision}") for revision in revisions])
 
 
 async def sees_workflow(app: AppContext, caller: Caller, reference: str) -> bool:
@@ -102,19 +108,17 @@ async def id_must_be_free(app: AppContext, caller: Caller, workflow: str) -> Non
     """Raise `IdTaken` where a workflow of this id exists, now or before it was deleted, that the caller may not see."""
     if caller.role == "admin":
         return
-    shared = (await sharing_of(app, workflow)).lets_in(caller)
     try:
-        if shared and caller.is_among((await _nature_of(app, workflow)).groups):
+        if await visible(app, caller, workflow):
             return
-    except UnknownWorkflow:
-        if shared:
-            return
+    except UnknownWorkflow:  # It is shared with the caller, or new.
+        return
     raise IdTaken(f"the id {workflow!r} is taken", hint="Choose another id.")
 
 
 async def sees_agent(app: AppContext, caller: Caller, name: str) -> bool:
     """Return whether the caller may see and use a saved agent, where there is one of this name."""
-    return caller.role == "admin" or (await sharing_of(app, name, "agent")).lets_in(caller)
+    return caller.role == "admin" or await is_shared_with(app, caller, name, "agent")
 
 
 async def sees_tool(app: AppContext, caller: Caller, name: str) -> bool:
@@ -174,7 +178,7 @@ async def must_run(app: AppContext, caller: Caller, execution: str) -> None:
     if summary is None or caller.role == "admin":
         return
     nature = await _nature_of_execution(app, summary)
-    if not (caller.is_among(nature.groups) and (await sharing_of(app, summary.workflow)).lets_in(caller)):
+    if not (caller.is_among(nature.groups) and await is_shared_with(app, caller, summary.workflow)):
         raise NotAllowed(
             f"the workflow {summary.workflow!r} of {execution!r} is not shared with {caller.name!r} any more",
             hint="Ask its owner, or an admin.",
@@ -306,7 +310,7 @@ async def _sees_one(app: AppContext, caller: Caller, summary: Summary) -> bool:
         return True
     if nature.conversational:
         return summary.session is not None and await sees_session(app, caller, summary.session)
-    return (await sharing_of(app, summary.workflow)).lets_in(caller)
+    return await is_shared_with(app, caller, summary.workflow)
 
 
 async def outermost(app: AppContext, name: ExecutionId) -> tuple[ExecutionId, Summary | None]:

@@ -8,7 +8,11 @@ need neither. A workflow without an owner (saved at a prompt without a name) is 
     kind       seen and used by     changed by                           shared and deleted by
     workflow   its audience         editors of its audience              its owner, admins
     agent      its audience         its owner, admins                    its owner, admins
+    folder     its audience         its owner, admins                    its owner, admins
     schedule   as its workflow      its owner, admins                    its owner, admins
+
+A workflow may lie in a folder: then its own sharing, that of the folder and that of each folder around it must admit a
+caller. A folder that does not exist admits only admins.
 
 An agent is text that runs inside the workflows of others, with their data: only its owner changes it.
 """
@@ -25,6 +29,7 @@ from pointsman.auth.callers import Caller, NotAllowed
 from pointsman.context import AppContext
 from pointsman.errors import CallerError
 from pointsman.etags import content_etag, entry_etag, put_after, revision_moved
+from pointsman.store.api import ConfigStore
 from pointsman.store.errors import EntryMoved
 
 Audience: TypeAlias = Literal["private", "groups", "everyone"]
@@ -33,8 +38,10 @@ KIND: Final = "sharing"
 """Kind of entry; its key is the id of a workflow."""
 AGENT_KIND: Final = "agent-sharing"
 """Kind of entry; its key is the name of an agent."""
-Shared: TypeAlias = Literal["workflow", "agent"]
-KINDS: Final[Mapping[Shared, str]] = {"workflow": KIND, "agent": AGENT_KIND}
+FOLDER_KIND: Final = "folder-sharing"
+"""Kind of entry; its key is the path of a folder. A folder exists if it has this entry."""
+Shared: TypeAlias = Literal["workflow", "agent", "folder"]
+KINDS: Final[Mapping[Shared, str]] = {"workflow": KIND, "agent": AGENT_KIND, "folder": FOLDER_KIND}
 
 
 class SharingInvalid(CallerError):
@@ -44,15 +51,17 @@ class SharingInvalid(CallerError):
 
 
 class Sharing(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Owner of a workflow or agent, and the people who may see and use it."""
+    """Owner of a workflow, agent or folder, and the people who may see and use it."""
 
     owner: str = ""
     """Empty: no owner."""
     audience: Audience = "everyone"
     groups: tuple[str, ...] = ()
+    folder: str = ""
+    """The path of the folder in which a workflow lies; empty: none."""
 
     def lets_in(self, caller: Caller) -> bool:
-        """Return whether the caller may see and use the thing."""
+        """Return whether this sharing admits the caller; `is_shared_with` also asks the folders."""
         return all(self._lets_in_one(person) for person in caller.people)
 
     def _lets_in_one(self, caller: Caller) -> bool:
@@ -81,14 +90,54 @@ async def sharing_of(app: AppContext, name: str, kind: Shared = "workflow") -> S
     return EVERYONES if entry is None else msgspec.convert(entry.value, Sharing, strict=False)
 
 
+async def is_shared_with(app: AppContext, caller: Caller, name: str, kind: Shared = "workflow") -> bool:
+    """Return whether a workflow or agent is shared with the caller: its sharing and its folders admit the caller."""
+    sharing = await sharing_of(app, name, kind)
+    return sharing.lets_in(caller) and await folder_lets_in(app, caller, sharing.folder)
+
+
+async def folder_lets_in(app: AppContext, caller: Caller, path: str) -> bool:
+    """Return whether a folder and all folders around it admit the caller. A missing one admits only admins."""
+    if all(person.role == "admin" for person in caller.people):
+        return True
+    for one in folders_on(path):
+        entry = await app.store.entries.find(FOLDER_KIND, one)
+        if entry is None or not msgspec.convert(entry.value, Sharing, strict=False).lets_in(caller):
+            return False
+    return True
+
+
+def folders_on(path: str) -> list[str]:
+    """Return the paths of a folder and of the folders around it, outermost first. Empty for no folder."""
+    parts = path.split("/") if path else []
+    return ["/".join(parts[: number + 1]) for number in range(len(parts))]
+
+
+def parent_of(path: str) -> str:
+    """Return the path of the folder around a folder; empty for none."""
+    return path.rpartition("/")[0]
+
+
+def is_within(folder: str, path: str) -> bool:
+    """Return whether a folder is `path` or lies in it."""
+    return folder == path or folder.startswith(f"{path}/")
+
+
+async def folders_of(entries: ConfigStore) -> dict[str, str]:
+    """Return workflow -> path of its folder, for the workflows that lie in one."""
+    sharings = {one.key: msgspec.convert(one.value, Sharing, strict=False) for one in await entries.list(KIND)}
+    return {workflow: sharing.folder for workflow, sharing in sharings.items() if sharing.folder}
+
+
 def sharing_etag(sharing: Sharing) -> str:
     """Return the ETag that `share` takes. No sharing has the ETag of sharing with everyone."""
     return content_etag(msgspec.to_builtins(sharing))
 
 
-async def claim(app: AppContext, caller: Caller, name: str, kind: Shared = "workflow") -> bool:
-    """Make the caller the owner of a new workflow or agent. Return whether it had no owner before."""
-    sharing = Sharing(owner=caller.name, audience=app.settings.access.new_workflows)
+async def claim(app: AppContext, caller: Caller, name: str, kind: Shared = "workflow", *, folder: str = "") -> bool:
+    """Make the caller the owner of a new workflow, agent or folder. Return whether it had no owner before. `folder`:
+    where a new workflow lies."""
+    sharing = Sharing(owner=caller.name, audience=app.settings.access.new_workflows, folder=folder)
     try:
         await app.store.entries.put(KINDS[kind], name, msgspec.to_builtins(sharing), after=0)
     except EntryMoved:
@@ -128,7 +177,8 @@ async def share(
     what = f"the sharing of {bare!r}"
     if after not in (None, sharing_etag(current)):
         raise revision_moved(what)
-    changed = Sharing(owner=current.owner if owner is None else owner, audience=audience, groups=groups)
+    new_owner = current.owner if owner is None else owner
+    changed = msgspec.structs.replace(current, owner=new_owner, audience=audience, groups=groups)
     # Writes only over the version read above: a former owner must not take back what they gave away in between.
     await put_after(entries, KINDS[kind], bare, msgspec.to_builtins(changed), after=looked_at, what=what)
     return changed

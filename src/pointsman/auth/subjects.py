@@ -50,6 +50,10 @@ class Definitions(Protocol):
         """Return the definition of a workflow and its revision. Raises as `found`, and `AuthorError`."""
         ...
 
+    async def published(self, workflow: str) -> int:
+        """Return the revision of a workflow that was published and runs by id; 0: none."""
+        ...
+
     async def kept(self, definition: str) -> WorkflowDefinition:
         """Return the definition of this digest, which executions run on. Raises `DefinitionMissing`."""
         ...

@@ -17,7 +17,14 @@ from pointsman.errors import AuthorError
 from pointsman.executions.inputs import text_field
 from pointsman.paging import Page, page_by
 from pointsman.workflows.library import LIBRARY
-from pointsman.workflows.revisions import PLACES, RevisionFacts, WorkflowEntryView, fitting, list_workflows
+from pointsman.workflows.revisions import (
+    PLACES,
+    RevisionFacts,
+    WorkflowEntryView,
+    fitting,
+    list_workflows,
+    shown_revisions,
+)
 
 if TYPE_CHECKING:
     from pointsman.auth.callers import Caller
@@ -75,7 +82,8 @@ async def chat_workflows_page(
     needs."""
 
     async def can_be_talked_to(entry: WorkflowEntryView) -> bool:
-        return await sees_entry(app, caller, entry) and await _chat_properties(app, entry) is not None
+        is_seen = await sees_entry(app, caller, entry["id"], shown_revisions(entry))
+        return is_seen and await _chat_properties(app, entry) is not None
 
     entries = fitting(await list_workflows(app), words=words, ids=ids)
     page = await page_by(
@@ -91,7 +99,7 @@ async def chat_workflows_page(
 
 async def _chat_properties(app: AppContext, entry: WorkflowEntryView) -> ChatProperties | None:
     cached = app[SPOKEN]
-    revision = f"{entry['id']}@{entry['revision']}"
+    revision = f"{entry['id']}@{(entry['published'] or entry)['revision']}"
     if revision not in cached:
         properties: ChatProperties | None = None
         with suppress(AuthorError, InputInvalid):

@@ -27,7 +27,9 @@ from pointsman.cli.references import complete_workflow
 from pointsman.cli.results import warn_scripted
 from pointsman.cli.times import TIME_CHARS, when
 from pointsman.values import Json, JsonObject
+from pointsman.workflows.folders import MovedWorkflow
 from pointsman.workflows.revisions import SavedRevision, WorkflowEntryView
+from pointsman.workflows.versions import NamedVersionView
 
 if TYPE_CHECKING:
     from pointsman.authoring.design import Round
@@ -81,7 +83,19 @@ def _print_entries(entries: list[WorkflowEntryView], *, as_json: bool) -> None:
         version = f"  {entry['version']}" if entry["version"] else ""
         head = entry["id"] if entry["builtIn"] else f"{entry['id']}@{entry['revision']}"
         saved = f"{'built in':{TIME_CHARS}}" if entry["builtIn"] else when(entry["createdAt"])
-        click.echo(f"{shown(head):30}  {saved}  {entry['dialect']:7} {shown(entry['name'])}{version}")
+        click.echo(f"{shown(head):30}  {saved}  {entry['dialect']:7} {shown(entry['name'])}{version}{_named(entry)}")
+
+
+def _named(entry: WorkflowEntryView) -> str:
+    """Return the name of a revision, and whether it runs by id or is a draft; empty if no version is published or
+    named."""
+    published, label = entry["published"], entry["label"]
+    name = "" if label is None else f"  {shown(label['name'])}"
+    if published is None:
+        return name
+    if published["revision"] == entry["revision"]:
+        return f"{name}  (published)"
+    return f"{name}  (draft)" if entry["revision"] > published["revision"] else name
 
 
 @workflows.command()
@@ -174,6 +188,64 @@ def delete(workflow: str, *, as_json: bool, store: str | None) -> None:
 async def _delete(store: str | None, workflow: str) -> None:
     async with installation(store) as app:
         await session_at_prompt(app).workflows.delete(workflow)
+
+
+@workflows.command()
+@click.argument("workflow", metavar="ID", shell_complete=complete_workflow)
+@click.argument("name", metavar="NAME")
+@click.option("--note", default="", metavar="TEXT", help="What is new in this version.")
+@click.option("--revision", type=click.IntRange(1), metavar="N", help="The revision; default: the newest.")
+@json_option
+@store_option
+def publish(workflow: str, name: str, *, note: str, revision: int | None, as_json: bool, store: str | None) -> None:
+    """Name a version of a workflow and let it run by ID; later revisions are drafts until they are published."""
+    version = go(_publish(store, workflow, name, note, revision))
+    if as_json:
+        print_json(version)
+        return
+    click.echo(f"{shown(workflow)}@{version['revision']}: {shown(version['name'])}")
+
+
+async def _publish(store: str | None, workflow: str, name: str, note: str, revision: int | None) -> NamedVersionView:
+    async with installation(store) as app:
+        return await session_at_prompt(app).workflows.publish(workflow, name, note=note, revision=revision)
+
+
+@workflows.command()
+@click.argument("workflow", metavar="ID", shell_complete=complete_workflow)
+@json_option
+@store_option
+def unpublish(workflow: str, *, as_json: bool, store: str | None) -> None:
+    """Let the newest revision of a workflow run by ID again. Names of versions stay."""
+    go(_unpublish(store, workflow))
+    if as_json:
+        print_json({"workflow": workflow, "published": None})
+        return
+    click.echo(f"{shown(workflow)}: the newest revision runs")
+
+
+async def _unpublish(store: str | None, workflow: str) -> None:
+    async with installation(store) as app:
+        await session_at_prompt(app).workflows.unpublish(workflow)
+
+
+@workflows.command()
+@click.argument("workflow", metavar="ID", shell_complete=complete_workflow)
+@click.argument("folder", metavar="FOLDER")
+@json_option
+@store_option
+def move(workflow: str, folder: str, *, as_json: bool, store: str | None) -> None:
+    """Put a workflow into a folder such as sales/mail; "" takes it out of its folder. Its id stays."""
+    moved = go(_move(store, workflow, folder))
+    if as_json:
+        print_json(moved)
+        return
+    click.echo(f"{shown(moved['id'])}: {shown(moved['folder']) or 'in no folder'}")
+
+
+async def _move(store: str | None, workflow: str, folder: str) -> MovedWorkflow:
+    async with installation(store) as app:
+        return await session_at_prompt(app).folders.move(workflow, folder)
 
 
 @workflows.command()

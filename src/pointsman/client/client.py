@@ -114,6 +114,33 @@ class Client:
         headers = {} if over is None else _over(over)
         await self._calls.call("DELETE", _workflow(workflow), headers=headers, twice=True)
 
+    async def publish_version(
+        self, workflow: str, name: str, *, note: str = "", revision: int | None = None
+    ) -> JsonObject:
+        """Name a revision, by default the newest, and let it run by id. Raises `NoSuchRevision`, `VersionInvalid`,
+        `VersionNameTaken`, `WorkflowInvalid`."""
+        content = msgspec.json.encode({"name": name, "note": note, "revision": revision})
+        reply = await self._calls.call("PUT", f"{_workflow(workflow)}/published", content=content, twice=True)
+        return cast("JsonObject", msgspec.json.decode(reply.content))
+
+    async def unpublish_version(self, workflow: str) -> None:
+        """Let the newest revision of a workflow run by id again. Names stay."""
+        await self._calls.call("DELETE", f"{_workflow(workflow)}/published", twice=True)
+
+    async def folders(self) -> list[JsonObject]:
+        """Return the folders of workflows: path, owner, audience, groups, and the number of workflows in each."""
+        reply = await self._calls.call("GET", "/api/folders", twice=True)
+        return cast("list[JsonObject]", msgspec.json.decode(reply.content)["folders"])
+
+    async def create_folder(self, path: str) -> None:
+        """Create a folder such as `sales/mail`. Raises `FolderInvalid`, `FolderExists`."""
+        await self._calls.tell("/api/folders", {"path": path}, twice=False)
+
+    async def move_workflow(self, workflow: str, folder: str) -> None:
+        """Put a workflow into a folder; empty: into none. Raises `UnknownFolder`, `NotAllowed`."""
+        content = msgspec.json.encode({"folder": folder})
+        await self._calls.call("PUT", f"{_workflow(workflow)}/folder", content=content, twice=True)
+
     # Executions
 
     async def start(

@@ -165,10 +165,10 @@ async def prepared_for(
 
 
 async def must_run_revision(app: AppContext, caller: Caller, workflow: str, revision: int) -> None:
-    """Raise `NotAllowed` if a caller below an editor runs an earlier revision of a workflow, which may lack a gate that
-    an editor has added since."""
-    if not caller.has("editor") and not await app[LIBRARY].is_latest(workflow, revision):
-        caller.must_have("editor", f"run an earlier revision of {workflow!r}")
+    """Raise `NotAllowed` if a caller below an editor runs another revision of a workflow than the one that runs by id:
+    an earlier one may lack a gate that an editor has added since, a later one is a draft."""
+    if not caller.has("editor") and not await app[LIBRARY].is_current(workflow, revision):
+        caller.must_have("editor", f"run revision {revision} of {workflow!r}, which is not the current one")
 
 
 async def _options(app: AppContext, library: Library, prepared: Prepared, model: str | None) -> JsonObject:

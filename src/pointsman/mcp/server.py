@@ -276,7 +276,7 @@ class McpEndpoint:
 
     def __post_init__(self) -> None:
         self._listens = ListenHandler(self.changes.bus)
-        self._saved = WorkflowTools(self.app.store.workflows)
+        self._saved = WorkflowTools(self.app.store.workflows, self.app.store.entries)
         self.server = Server(
             "pointsman",
             version=__version__,

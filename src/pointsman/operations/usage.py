@@ -30,7 +30,7 @@ from pointsman.errors import AuthorError, CallerError
 from pointsman.executions.usage_rollup import DIMENSIONS, Dimension, UsageAudience, check_day
 from pointsman.store.records import Measure, Spenders, SpendingQuery, Summary
 from pointsman.values import ExecutionId, Instant, WorkflowId
-from pointsman.workflows.library import LIBRARY
+from pointsman.workflows.library import LIBRARY, read_saved_beside
 from pointsman.workflows.revisions import list_workflows
 
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ def _begin_of(day: str) -> Instant:
 async def _limits(app: AppContext, name: str) -> PlanLimits | None:
     """Return the limits of a workflow; None if the saved document cannot be read, so that it cannot run either."""
     with suppress(AuthorError):
-        workflow, _ = await app[LIBRARY].saved(name)
+        workflow = await read_saved_beside(await app[LIBRARY].current(name))
         operator = app.settings.limits
         return limits_of(capped(workflow, operator), workflow, operator)
     return None

@@ -33,6 +33,7 @@ from pointsman.executions.start import start_as
 from pointsman.triggers.starts import owner_for
 from pointsman.values import ExecutionId, Instant, Json, JsonObject
 from pointsman.workflows.authors import Party, owner_of
+from pointsman.workflows.library import LIBRARY, read_saved_beside
 
 PUBLICATION: Final = "publication"
 """Kind of the entries, by workflow."""
@@ -253,11 +254,9 @@ async def find_publication(app: AppContext, token: str, address: str) -> Publica
 async def form_view(app: AppContext, publication: Publication) -> FormView:
     """Return the form for visitors. Raises `NotPublished` if the workflow is gone or switched off."""
     try:
-        workflow, _ = await app[DEFINITIONS].saved(publication.workflow)
+        workflow = await read_saved_beside(await app[LIBRARY].startable(publication.workflow))
     except (CallerError, AuthorError):
         raise NotPublished("nothing is published at this address", hint="Ask for a new link.") from None
-    if workflow.enabled is False:
-        raise NotPublished("nothing is published at this address", hint="Ask for a new link.")
     return {
         "title": publication.title or str(workflow.name or workflow.id),
         "text": publication.text,

@@ -108,7 +108,7 @@ async def owner_for(app: AppContext, owners: Iterable[Party], workflow: str) -> 
 async def author_for(app: AppContext, workflow: str) -> Caller:
     """Return the owner of a trigger that a saved document declares, as `owner_for` does. Raises
     `UnknownWorkflow` too."""
-    return await owner_for(app, await authors_of(app, await app[LIBRARY].found(workflow)), workflow)
+    return await owner_for(app, await authors_of(app, await app[LIBRARY].current(workflow)), workflow)
 
 
 async def why_stopped(app: AppContext, workflow: str) -> str | None:

@@ -22,6 +22,7 @@ from pointsman.triggers.starts import EVENT, WEBHOOK, CausedStarts, Declared, re
 from pointsman.triggers.webhooks import IN_DOCUMENT, Deliveries, Webhooks
 from pointsman.values import Json
 from pointsman.workflows.calendar import timing_of
+from pointsman.workflows.definitions import put_triggers
 from pointsman.workflows.library import LIBRARY, VariableUnresolved
 
 
@@ -196,8 +197,7 @@ class Triggers:
         """Put the triggers of every saved workflow into effect, in case a process crashed between
         saving and this step."""
         for entry in await self._app.store.workflows.list():
-            saved, _ = await self._app[LIBRARY].saved(entry.id)
-            await self.put(saved)
+            await put_triggers(self._app, entry.id)
 
 
 TRIGGERS: Final = Part[Triggers]("triggers", Triggers, close=Triggers.close)

@@ -38,7 +38,7 @@ from pointsman.triggers.events import Events, Published
 from pointsman.triggers.signatures import KEY_BYTES_MIN, Signed, key_of, key_of_unsigned, verify
 from pointsman.triggers.starts import WEBHOOK, Declared, author_for, read_declared
 from pointsman.values import ExecutionId, Json
-from pointsman.workflows.library import LIBRARY
+from pointsman.workflows.library import LIBRARY, read_saved_beside
 
 if TYPE_CHECKING:
     from pointsman.ports import Clock
@@ -254,7 +254,7 @@ class Webhooks:
 
     async def _told(self, declared: Declared, why: PointsmanError) -> tuple[str, str]:
         """Return the message and the hint of a refusal as far as they may be stored: they may quote what was sent."""
-        workflow, _ = await self._app[LIBRARY].saved(declared.workflow)
+        workflow = await read_saved_beside(await self._app[LIBRARY].current(declared.workflow))
         settings = self._app.settings
         if settings.observability.level_for(workflow.config and workflow.config.observability) == "minimal":
             return "", ""
@@ -303,7 +303,8 @@ class Webhooks:
     async def secret_of(self, declared: Declared) -> str:
         """Return the secret, from the secrets of the app or from the document. Raises `SecretMissing`, and
         `SecretRefused` if the rule of the secret excludes the workflow."""
-        workflow, revision = await self._app[LIBRARY].saved(declared.workflow)
+        current = await self._app[LIBRARY].current(declared.workflow)
+        workflow, revision = await read_saved_beside(current), current.revision
         if declared.secret != IN_DOCUMENT:
             name = declared.secret.removeprefix(HANDLE)
             await self._app.settings.refresh()

@@ -22,6 +22,7 @@ from pointsman.paging import has_words, page_by
 from pointsman.ports import SecretRule
 from pointsman.settings import PREFIX, Settings
 from pointsman.values import Json
+from pointsman.workflows.library import LIBRARY
 from pointsman.workflows.saving import SavedAgents, agent_for
 
 _OWN: Final = f"{PREFIX}SECRET_"
@@ -54,13 +55,16 @@ class SecretPage(TypedDict):
 
 
 async def uses_of(app: AppContext, name: str) -> SecretUses:
-    """Return the uses of a secret. Reads every saved agent and the latest revision of every saved workflow."""
+    """Return the uses of a secret. Reads every saved agent and the newest and the published revision of every saved
+    workflow."""
     handle = re.compile(rf"(?<![A-Za-z0-9_])secret\.{re.escape(name)}(?![A-Za-z0-9_])")
     workflows: list[str] = []
     for entry in await app.store.workflows.list():
-        saved = await app.store.workflows.find(entry.id)
-        if saved is not None and handle.search(saved.draft.text):
-            workflows.append(entry.id)
+        for reference in {f"{entry.id}@{entry.revision}", f"{entry.id}@{await app[LIBRARY].published(entry.id)}"}:
+            saved = await app.store.workflows.find(reference)
+            if saved is not None and handle.search(saved.draft.text):
+                workflows.append(entry.id)
+                break
     agents = [
         saved.name
         for saved in await SavedAgents(app).list()

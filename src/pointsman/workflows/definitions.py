@@ -32,7 +32,7 @@ from pointsman.workflows.agents import configs_of, saved_agents
 from pointsman.workflows.builtin import IDS
 from pointsman.workflows.checking import CheckedSource, CheckFacts, KnownTools, check_workflow
 from pointsman.workflows.document_work import DOCUMENTS, SHORT_CHARS_MAX, DocumentWork, beside
-from pointsman.workflows.library import LIBRARY, Prepared, RunnableDefinition, disabled
+from pointsman.workflows.library import LIBRARY, Prepared, RunnableDefinition, disabled, read_saved_beside
 from pointsman.workflows.models import models_for
 from pointsman.workflows.sources import Outline, Workflow, draft_of, source_of
 from pointsman.workflows.tools import PREFIX, by_tool_name
@@ -261,12 +261,24 @@ async def save(
     job = partial(app[DOCUMENTS].run, draft_of, workflow, app.settings.language, by=reader.name, chars=workflow.chars)
     made = msgspec.structs.replace(await job(), created=Instant(app.clock.now()), author=author)
     saved = await app[LIBRARY].workflows.save(made, after=after)
+    if await app[LIBRARY].published(saved.draft.id):
+        await put_triggers(app, saved.draft.id)
+        return saved
     is_runnable = workflow.outline.variables <= app.settings.granted().keys()
     # Triggers of a workflow that cannot run are not registered as enabled.
     await app[DECLARED_TRIGGERS].put(
         workflow.head if is_runnable else workflow.head.model_copy(update={"enabled": False})
     )
     return saved
+
+
+async def put_triggers(app: AppContext, workflow: str) -> None:
+    """Put the triggers of the revision that runs by id into effect; none of a workflow whose newest revision is
+    disabled. Raises `UnknownWorkflow`."""
+    newest = await app[LIBRARY].found(workflow)
+    current = await read_saved_beside(await app[LIBRARY].current(workflow))
+    is_off = newest.draft.native.get("enabled") is False
+    await app[DECLARED_TRIGGERS].put(current.model_copy(update={"enabled": False}) if is_off else current)
 
 
 async def saved_workflows(app: AppContext, workflow: str | None = None) -> list[WorkflowEntry]:
@@ -349,5 +361,5 @@ async def similar_names(
 
 async def _sees(app: AppContext, reader: Caller, entry: WorkflowEntry) -> bool:
     with suppress(UnknownWorkflow):  # Deleted meanwhile.
-        return await visible(app, reader, f"{entry.id}@{entry.revision}")
+        return await visible(app, reader, entry.id)
     return False

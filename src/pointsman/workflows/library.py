@@ -32,11 +32,12 @@ from pointsman.store.compression import HOLD_S
 from pointsman.store.records import SavedWorkflow
 from pointsman.values import Json, JsonObject
 from pointsman.workflows.agents import agents_named, with_saved_agents
-from pointsman.workflows.builtin import BUILT_IN, IDS, LibraryWithBuiltIns
+from pointsman.workflows.builtin import BUILT_IN, IDS, LibraryWithBuiltIns, is_built_in
 from pointsman.workflows.document_work import beside
 from pointsman.workflows.models import ModelUse, model_uses
 from pointsman.workflows.tools import PREFIX, shipped_among, workflows_named
 from pointsman.workflows.variables import substituted, variables_in
+from pointsman.workflows.versions import VERSIONS, versions_of
 
 ALL_LANGUAGES: Final = "allLanguages"
 """Option of executions whose human tasks are shown in every language of the definition."""
@@ -307,20 +308,37 @@ class Library:
             raise unknown_workflow(reference)
         return saved
 
+    async def published(self, workflow: str) -> int:
+        """Return the revision of a workflow that was published; 0: none, so that the newest one runs."""
+        return 0 if is_built_in(workflow) else (await versions_of(self._entries, workflow)).published
+
+    async def current(self, reference: str) -> SavedWorkflow:
+        """Return what a start of a reference runs: of an id the published revision, or the newest one if none is
+        published. Raises `UnknownWorkflow`."""
+        return (await self._current_and_newest(reference))[0]
+
     async def startable(self, reference: str) -> SavedWorkflow:
-        """Return a workflow that is to be executed. Raises `UnknownWorkflow`; and `Disabled` if the revision, or the
-        latest revision of the workflow, is disabled."""
+        """Return a workflow that is to be executed, as `current` does. Raises `UnknownWorkflow`; and `Disabled` if the
+        revision, or the newest revision of the workflow, is disabled."""
+        current, newest = await self._current_and_newest(reference)
+        if any(one.draft.native.get("enabled") is False for one in (current, newest)):
+            raise disabled(reference.partition("@")[0])
+        return current
+
+    async def is_current(self, workflow: str, revision: int) -> bool:
+        """Return whether this is the revision that runs by id. False if the workflow does not exist."""
+        try:
+            return (await self.current(workflow)).revision == revision
+        except UnknownWorkflow:
+            return False
+
+    async def _current_and_newest(self, reference: str) -> tuple[SavedWorkflow, SavedWorkflow]:
         saved = await self.found(reference)
         workflow, _, revision = reference.partition("@")
-        for one in (saved, await self.found(workflow)) if revision else (saved,):
-            if one.draft.native.get("enabled") is False:
-                raise disabled(workflow)
-        return saved
-
-    async def is_latest(self, workflow: str, revision: int) -> bool:
-        """Return whether this is the latest revision of a workflow. False if the workflow does not exist."""
-        saved = await self.workflows.find(workflow)
-        return saved is not None and saved.revision == revision
+        if revision:
+            return saved, await self.found(workflow)
+        published = await self.published(workflow)
+        return (await self.found(f"{workflow}@{published}") if published else saved), saved
 
     def unknown(self, reference: str) -> UnknownWorkflow:
         """Return the error as the function `unknown_workflow` does, for modules that cannot import it."""
@@ -386,12 +404,14 @@ class Library:
 
     async def copy_into(self, other: Store, workflows: Collection[str]) -> None:
         """Save every revision of these workflows in another store too, in the same order, so that the numbers are
-        equal."""
+        equal; also which of them is published."""
         for latest in await self._saved.list():
             for entry in reversed(await self._saved.list(latest.id)) if latest.id in workflows else ():
                 saved = await self._saved.find(f"{entry.id}@{entry.revision}")
                 if saved is not None:
                     await other.workflows.save(saved.draft)
+            if latest.id in workflows and (versions := await self._entries.find(VERSIONS, latest.id)) is not None:
+                await other.entries.put(VERSIONS, latest.id, versions.value)
 
     async def options(self, prepared: Prepared) -> JsonObject:
         """Return the options of an execution that its definition determines.

@@ -1,27 +1,45 @@
-"""Saved workflows and their revisions: list, filter, sort, compare, clone, delete."""
+"""Saved workflows and their revisions: list, filter, sort, compare, publish, clone, delete."""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Collection, Iterable
+from contextlib import suppress
 from typing import ClassVar, Final, Literal, TypeAlias, TypeVar
 
+import msgspec
+from msgspec.structs import replace
 from typing_extensions import TypedDict
 
+from pointsman.auth.callers import Caller
+from pointsman.auth.policy import must_see_workflow
+from pointsman.auth.sharing import folders_of, is_within, sharing_of
 from pointsman.context import AppContext
 from pointsman.definition.graph.analysis import GraphView
-from pointsman.definition.problems import CheckReport, ProblemView
+from pointsman.definition.problems import CheckReport, ProblemView, invalid
 from pointsman.errors import CallerError
 from pointsman.etags import etag_of
 from pointsman.paging import has_words
+from pointsman.store.errors import EntryMoved
 from pointsman.store.errors import RevisionMoved as RevisionMoved
 from pointsman.store.records import SavedWorkflow, WorkflowEntry
-from pointsman.values import Json, WorkflowId
+from pointsman.values import Instant, Json, WorkflowId
 from pointsman.workflows.builtin import is_built_in, read_only, with_id
-from pointsman.workflows.definitions import DECLARED_TRIGGERS, source_of_saved
+from pointsman.workflows.definitions import DECLARED_TRIGGERS, check, put_triggers, source_of_saved
 from pointsman.workflows.document_work import DOCUMENTS
-from pointsman.workflows.library import LIBRARY
+from pointsman.workflows.library import LIBRARY, disabled
 from pointsman.workflows.sources import Workflow
+from pointsman.workflows.versions import (
+    NONE,
+    VERSIONS,
+    NamedVersion,
+    NamedVersions,
+    NamedVersionView,
+    all_versions,
+    must_be_valid,
+    version_view,
+    versions_of,
+)
 
 
 class RevisionFacts(TypedDict):
@@ -41,6 +59,12 @@ class RevisionFacts(TypedDict):
     digest: str
     enabled: bool
     tags: list[str]
+    published: NamedVersionView | None
+    """The version of the workflow that runs by id; null: none is published, and the newest revision runs."""
+    label: NamedVersionView | None
+    """The name of this revision; null: it has none."""
+    folder: str
+    """The path of its folder; empty: it lies in none."""
 
 
 class WorkflowEntryView(RevisionFacts):
@@ -116,14 +140,22 @@ async def list_workflows(
     entries = await app[LIBRARY].workflows.list(None if workflow is None else WorkflowId(workflow))
     if workflow is not None and not entries:
         await app[LIBRARY].found(workflow)  # Raises with the known names.
-    views = [entry_view(entry) for entry in entries]
+    versions = await all_versions(app.store.entries) if workflow is None else {}
+    if workflow is not None:
+        versions[workflow] = await versions_of(app.store.entries, workflow)
+    if workflow is None:
+        folders = await folders_of(app.store.entries)
+    else:
+        folders = {workflow: (await sharing_of(app, workflow)).folder}
+    views = [entry_view(entry, versions.get(entry.id, NONE), folders.get(entry.id, "")) for entry in entries]
     if workflow is not None:
         return views
     shown = [view for view in views if include_disabled or view["enabled"]]
     return [one for one in shown if built_in is None or one["builtIn"] is built_in]
 
 
-def entry_view(entry: WorkflowEntry) -> WorkflowEntryView:
+def entry_view(entry: WorkflowEntry, versions: NamedVersions, folder: str) -> WorkflowEntryView:
+    published, label = versions.of(versions.published), versions.of(entry.revision)
     return {
         "id": entry.id,
         "revision": entry.revision,
@@ -138,7 +170,15 @@ def entry_view(entry: WorkflowEntry) -> WorkflowEntryView:
         "enabled": entry.enabled,
         "description": entry.description,
         "tags": [*entry.tags],
+        "published": None if published is None else version_view(published),
+        "label": None if label is None else version_view(label),
+        "folder": folder,
     }
+
+
+def shown_revisions(entry: WorkflowEntryView) -> set[int]:
+    """Return the newest and the published revision of a list entry."""
+    return {entry["revision"], (entry["published"] or entry)["revision"]}
 
 
 def saved_view(saved: SavedWorkflow) -> SavedRevision:
@@ -201,6 +241,53 @@ async def delete_workflow(app: AppContext, workflow: str, *, after: int | None =
     if not await app[LIBRARY].workflows.delete(WorkflowId(workflow), after=after):
         await app[LIBRARY].found(workflow)
     await app[DECLARED_TRIGGERS].drop(workflow)
+    await change_versions(app, workflow, lambda versions: replace(versions, published=0))
+
+
+async def publish_version(
+    app: AppContext, caller: Caller, workflow: str, revision: int, *, name: str, note: str = ""
+) -> NamedVersion:
+    """Name a revision, and let it run by id from now on, also for triggers, forms and other workflows.
+
+    Executions keep theirs. A revision that has a name gets this one instead. Raises `UnknownWorkflow`,
+    `NoSuchRevision`, `Disabled`, `WorkflowInvalid` for a revision with errors, `VersionInvalid`, `VersionNameTaken`,
+    `WebhookTaken`, `BuiltIn`.
+    """
+    if is_built_in(workflow):
+        raise read_only(workflow)
+    must_be_valid(name, note)
+    source = await old_revision(app, workflow, revision)
+    await must_see_workflow(app, caller, f"{workflow}@{revision}")
+    checked = await check(app, source, reader=caller)
+    if not checked.ok:
+        raise invalid(checked.problems)
+    if source.head.enabled is False:
+        raise disabled(workflow)
+    await app[DECLARED_TRIGGERS].check(source.head)
+    version = NamedVersion(revision=revision, name=name, note=note, at=Instant(app.clock.now()), by=caller.name)
+    await change_versions(app, workflow, lambda versions: versions.with_published(version))
+    await put_triggers(app, workflow)
+    return version
+
+
+async def unpublish_version(app: AppContext, workflow: str) -> None:
+    """Let the newest revision run by id again. Names stay. Idempotent."""
+    await change_versions(app, workflow, lambda versions: replace(versions, published=0))
+    await put_triggers(app, workflow)
+
+
+async def change_versions(app: AppContext, workflow: str, change: Callable[[NamedVersions], NamedVersions]) -> None:
+    """Replace the named versions of a workflow; `change` is called again if another caller changed them meanwhile."""
+    entries = app.store.entries
+    while True:
+        entry = await entries.find(VERSIONS, workflow)
+        before = NONE if entry is None else msgspec.convert(entry.value, NamedVersions)
+        after = change(before)
+        if after == before:
+            return
+        with suppress(EntryMoved):
+            await entries.put(VERSIONS, workflow, msgspec.to_builtins(after), after=entry.version if entry else 0)
+            return
 
 
 class WorkflowExists(CallerError):
@@ -250,14 +337,22 @@ distinct positions and no page omits one."""
 
 
 def fitting(
-    entries: Iterable[Entry], *, words: str = "", tags: Collection[str] = (), ids: Collection[str] | None = None
+    entries: Iterable[Entry],
+    *,
+    words: str = "",
+    tags: Collection[str] = (),
+    ids: Collection[str] | None = None,
+    folder: str = "",
 ) -> list[Entry]:
-    """Return the entries that contain all `words` in id, name, description or tags and have all `tags`. `ids` limits
-    the result to these workflows."""
+    """Return the entries that contain all `words` in id, name, description, tags or folder, and have all `tags`. `ids`
+    limits the result to these workflows, `folder` to those in this folder and the folders in it."""
     return [
         entry
         for entry in entries
         if (ids is None or entry["id"] in ids)
         and set(tags) <= set(entry["tags"])
-        and has_words(words, entry["id"], entry["name"], entry["names"], entry["description"], entry["tags"])
+        and (not folder or is_within(entry["folder"], folder))
+        and has_words(
+            words, entry["id"], entry["name"], entry["names"], entry["description"], entry["tags"], entry["folder"]
+        )
     ]

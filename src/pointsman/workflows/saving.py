@@ -46,8 +46,10 @@ async def save_as(
     author: str | None = None,
     draft: bool = False,
     after: int | None = None,
+    folder: str = "",
 ) -> SavedWorkflow:
-    """Save a revision. The caller owns a new workflow from its first revision. `after`: as in `Pointsman.save`.
+    """Save a revision. The caller owns a new workflow from its first revision; it lies in `folder`, which the caller
+    sees. An existing one stays where it is. `after`: as in `Pointsman.save`.
 
     A call of a workflow that the caller may not see gives the same problem as a call of a missing one. Raises `IdTaken`
     if the id belongs to a workflow that the caller may not see, `NotAllowed` if the workflow has `allowedGroups` and
@@ -61,7 +63,7 @@ async def save_as(
     is_new = await _is_new(app, name)
     if is_new:
         await _tool_name_must_be_free(app, caller, name)
-    claimed = is_new and await claim(app, caller, name)
+    claimed = is_new and await claim(app, caller, name, folder=folder)
     try:
         latest = await app.store.workflows.find(name)
         author_name = caller.name if author is None else author

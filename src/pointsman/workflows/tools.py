@@ -22,7 +22,7 @@ from pointsman.expressions.environment import Environment
 from pointsman.extras import install_hint, is_installed
 from pointsman.ports import ToolSpec
 from pointsman.settings import Settings
-from pointsman.store.api import Workflows
+from pointsman.store.api import ConfigStore, Workflows
 from pointsman.store.records import WorkflowEntry
 from pointsman.tools.client_tools import ClientTool
 from pointsman.tools.conversion import ToolLike
@@ -32,6 +32,7 @@ from pointsman.tools.registry import ToolRegistry
 from pointsman.tools.tool import OUTPUT_BYTES_MAX, Origin, Tool, ToolContext, ToolFailed, ToolLimits
 from pointsman.values import Json, JsonObject, WorkflowId
 from pointsman.workflows.builtin import BUILT_IN, TOOLS, shipped
+from pointsman.workflows.versions import NONE, all_versions
 
 if TYPE_CHECKING:
     from pointsman.tools.egress.addresses import Address
@@ -72,26 +73,29 @@ def by_tool_name(entries: Iterable[WorkflowEntry]) -> Mapping[str, WorkflowId]:
 class WorkflowTools:
     """Source of the registry's tools for saved workflows. Disabled and unreadable workflows are omitted."""
 
-    def __init__(self, workflows: Workflows) -> None:
+    def __init__(self, workflows: Workflows, entries: ConfigStore) -> None:
         self._workflows = workflows
+        self._entries = entries
         self._known: dict[tuple[str, int], Tool | None] = {}
         self.prefix = PREFIX
         self.origin: Origin = "workflow"
         self.lasts = False
 
     async def listed(self) -> list[Tool]:
-        """Return the tool of the latest revision of each workflow."""
-        entries = await self._workflows.list()
-        revisions = {entry.id: entry.revision for entry in entries}
+        """Return the tool of each workflow, as it runs by id."""
+        entries = {entry.id: entry for entry in await self._workflows.list()}
+        versions = await all_versions(self._entries)
         tools: dict[tuple[str, int], Tool | None] = {}
-        for name, workflow in by_tool_name(entries).items():
-            at = (workflow, revisions[workflow])
-            tools[at] = self._known[at] if at in self._known else await self._tool(name, workflow)
+        for name, workflow in by_tool_name(entries.values()).items():
+            if not entries[workflow].enabled:
+                continue
+            at = (workflow, versions.get(workflow, NONE).published or entries[workflow].revision)
+            tools[at] = self._known[at] if at in self._known else await self._tool(name, f"{at[0]}@{at[1]}")
         self._known = tools
         return [tool for tool in tools.values() if tool is not None]
 
-    async def _tool(self, name: str, workflow: WorkflowId) -> Tool | None:
-        saved = await self._workflows.find(workflow)
+    async def _tool(self, name: str, reference: str) -> Tool | None:
+        saved = await self._workflows.find(reference)
         read = None if saved is None else WorkflowDefinition.from_document(saved.draft.native)[0]
         return None if read is None or read.enabled is False else WorkflowTool(name, read)
 

@@ -23,6 +23,7 @@ from pointsman.values import JsonObject
 from pointsman.workflows.conversion import ConvertedDocument, converted_for, patched
 from pointsman.workflows.definitions import check, outlined, source_of_saved
 from pointsman.workflows.document_work import DOCUMENTS
+from pointsman.workflows.folders import must_see_folder
 from pointsman.workflows.formulas import CheckedFormula, EvaluatedFormula, Formula, check_formula, evaluate_formula
 from pointsman.workflows.library import LIBRARY, pipeline_of
 from pointsman.workflows.revisions import (
@@ -40,11 +41,15 @@ from pointsman.workflows.revisions import (
     etag_of_revision,
     fitting,
     list_workflows,
+    publish_version,
     saved_view,
+    shown_revisions,
+    unpublish_version,
 )
 from pointsman.workflows.saving import save_as
 from pointsman.workflows.sources import Workflow
 from pointsman.workflows.tools import WorkflowTools
+from pointsman.workflows.versions import NamedVersionView, version_view
 
 
 def _created(saved: SavedRevision) -> Mapping[str, object]:
@@ -71,6 +76,7 @@ class WorkflowVerbs(Verbs):
         words: str = "",
         tags: Collection[str] = (),
         ids: Collection[str] | None = None,
+        folder: str = "",
         sort: Sort = "id",
         backwards: bool = False,
         after: str | None = None,
@@ -80,10 +86,10 @@ class WorkflowVerbs(Verbs):
         and `fitting`. No `limit`: all."""
 
         async def seen(entry: WorkflowEntryView) -> bool:
-            return await sees_entry(self.app, self.caller, entry)
+            return await sees_entry(self.app, self.caller, entry["id"], shown_revisions(entry))
 
         entries = await list_workflows(self.app, include_disabled=include_disabled, built_in=built_in)
-        fitting_entries = fitting(entries, words=words, tags=tags, ids=ids)
+        fitting_entries = fitting(entries, words=words, tags=tags, ids=ids, folder=folder)
         most = len(fitting_entries) if limit is None else limit
         page = await page_by(PLACES[sort], fitting_entries, after=after, limit=most, sees=seen, backwards=backwards)
         return {"workflows": page.entries, "next": page.next}
@@ -169,13 +175,22 @@ class WorkflowVerbs(Verbs):
 
     @verb("editor", "write workflows", made=_created)
     async def save(
-        self, source: Workflow, *, draft: bool = False, after: int | None = None, author: str | None = None
+        self,
+        source: Workflow,
+        *,
+        draft: bool = False,
+        after: int | None = None,
+        author: str | None = None,
+        folder: str = "",
     ) -> SavedRevision:
-        """Save a revision; the caller owns a new workflow. `after`: the revision that the workflow must be at (0: it
-        must not exist). `author`: see `Verbs.name_for`. Raises the errors of `save_as`."""
+        """Save a revision; the caller owns a new workflow, which lies in `folder`. `after`: the revision that the
+        workflow must be at (0: it must not exist). `author`: see `Verbs.name_for`. Raises the errors of `save_as`."""
         author = self.name_for(author)
+        if folder:
+            await must_see_folder(self.app, self.caller, folder)
         self.tries(id=(await outlined(self.app[DOCUMENTS], source, by=self.caller.name)).given_id)
-        return saved_view(await save_as(self.app, self.caller, source, author=author, draft=draft, after=after))
+        saved = await save_as(self.app, self.caller, source, author=author, draft=draft, after=after, folder=folder)
+        return saved_view(saved)
 
     @verb("editor", "write workflows", target=("workflow",))
     async def replace(
@@ -202,14 +217,31 @@ class WorkflowVerbs(Verbs):
 
     @verb("editor", "write workflows", target=("workflow", "new"), made=_created)
     async def clone(self, workflow: str, new: str, *, author: str | None = None) -> SavedRevision:
-        """Save a copy of a workflow under another id; the caller owns it. Raises the errors of `clone_of` and
-        `save_as`."""
+        """Save a copy of a workflow under another id in the same folder; the caller owns it. Raises the errors of
+        `clone_of` and `save_as`."""
         author = self.name_for(author)
         self.tries(id=new)
         await must_see_workflow(self.app, self.caller, workflow)
         await id_must_be_free(self.app, self.caller, new)
         source = await clone_of(self.app, workflow, new, by=self.caller.name)
-        return saved_view(await save_as(self.app, self.caller, source, author=author, draft=True))
+        folder = (await sharing_of(self.app, workflow)).folder
+        return saved_view(await save_as(self.app, self.caller, source, author=author, draft=True, folder=folder))
+
+    @verb("editor", "write workflows", target=("workflow", "revision", "name"))
+    async def publish(
+        self, workflow: str, name: str, *, note: str = "", revision: int | None = None
+    ) -> NamedVersionView:
+        """Name a revision (None: the newest) and let it run by id; see `publish_version` for the errors."""
+        await must_see_workflow(self.app, self.caller, workflow)
+        whole = workflow.partition("@")[0]
+        wanted = (await self.app[LIBRARY].found(workflow)).revision if revision is None else revision
+        return version_view(await publish_version(self.app, self.caller, whole, wanted, name=name, note=note))
+
+    @verb("editor", "write workflows", target=("workflow",))
+    async def unpublish(self, workflow: str) -> None:
+        """Let the newest revision run by id again; names stay. Raises `UnknownWorkflow`."""
+        await must_see_workflow(self.app, self.caller, workflow)
+        await unpublish_version(self.app, workflow.partition("@")[0])
 
     @verb("editor", "write workflows", target=("workflow",))
     async def delete(self, workflow: str, *, match: str | None = None) -> None:

@@ -11,6 +11,7 @@ import type {
   Json,
   JsonObject,
   Me,
+  NamedVersion,
   Schemas,
   Usage,
   WorkflowDetail,
@@ -221,6 +222,10 @@ export const start = (id: string, input: Json, key: string) =>
     body: { input },
     headers: { "idempotency-key": key },
   });
+
+export const publishVersion = (id: string, body: Schemas["PublishBody"]) =>
+  apiRequest<NamedVersion>(`${workflowPath(id)}/published`, { method: "PUT", body });
+export const unpublishVersion = (id: string) => apiRequest<void>(`${workflowPath(id)}/published`, { method: "DELETE" });
 
 export const saveNew = (text: string, draft = false, headers: Record<string, string> = {}) =>
   apiRequest<{ id: string; revision: number }>(`/api/workflows${draft ? "?draft=true" : ""}`, { text, headers });

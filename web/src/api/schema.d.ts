@@ -573,6 +573,63 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/folders": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List folders
+         * @description All folders that the caller may see, by path, with the number of workflows that the caller sees in each.
+         */
+        get: operations["folders_list"];
+        put?: never;
+        /**
+         * Create a folder
+         * @description Create a folder, and those around it that are missing. The caller owns them; new folders have the audience of the
+         *     setting `access.new_workflows`.
+         */
+        post: operations["folders_create"];
+        /**
+         * Delete a folder
+         * @description Delete an empty folder. For its owner and admins.
+         */
+        delete: operations["folders_delete"];
+        options?: never;
+        head?: never;
+        /**
+         * Rename a folder
+         * @description Give a folder another path, with everything in it. For its owner and admins; out of a folder also that one's.
+         */
+        patch: operations["folders_rename"];
+        trace?: never;
+    };
+    "/api/folders/sharing": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the sharing of a folder
+         * @description The owner of a folder, and its audience.
+         */
+        get: operations["folders_read_sharing"];
+        /**
+         * Share a folder
+         * @description Allowed for its owner and admins. It narrows who sees the workflows in the folder and in the folders in it.
+         */
+        put: operations["folders_change_sharing"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/inbox": {
         parameters: {
             query?: never;
@@ -2117,6 +2174,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/workflows/{id}/folder": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Move a workflow
+         * @description Put a workflow into a folder, or with an empty path into none. For its owner and admins. Its id stays.
+         */
+        put: operations["folders_move"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/workflows/{id}/publication": {
         parameters: {
             query?: never;
@@ -2142,6 +2219,33 @@ export interface paths {
          * @description Withdraw the link. It and the runs of its visitors are refused from the next request on.
          */
         delete: operations["publications_unpublish"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/workflows/{id}/published": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Publish a version
+         * @description Name a revision. From now on it runs by id: for starts, triggers, forms, tools and other workflows.
+         *
+         *     Later revisions are drafts until one of them is published. A revision that has a name gets the new one; so an
+         *     earlier version is published again by its revision. Executions keep theirs.
+         */
+        put: operations["workflows_publish"];
+        post?: never;
+        /**
+         * Unpublish a version
+         * @description Let the newest revision run by id again. The names of versions stay.
+         */
+        delete: operations["workflows_unpublish"];
         options?: never;
         head?: never;
         patch?: never;
@@ -3498,7 +3602,11 @@ export interface components {
             enabled: boolean;
             /** @description ETag of its latest revision, for `If-Match`. */
             etag: string;
+            /** @description The path of its folder; empty: it lies in none. */
+            folder: string;
             id: string;
+            /** @description The name of this revision; null: it has none. */
+            label: components["schemas"]["NamedVersionView"] | null;
             /** @description With `last`: the latest execution that the caller may see. */
             lastExecution?: components["schemas"]["ExecutionEntry"] | null;
             name: string;
@@ -3506,6 +3614,8 @@ export interface components {
             names: {
                 [key: string]: string;
             } | null;
+            /** @description The version of the workflow that runs by id; null: none is published, and the newest revision runs. */
+            published: components["schemas"]["NamedVersionView"] | null;
             revision: number;
             tags: string[];
             version: string | null;
@@ -3603,7 +3713,11 @@ export interface components {
             field: string;
             /** @description Fields of its input that receive files. */
             files: string[];
+            /** @description The path of its folder; empty: it lies in none. */
+            folder: string;
             id: string;
+            /** @description The name of this revision; null: it has none. */
+            label: components["schemas"]["NamedVersionView"] | null;
             /** @description A text, or one by language. */
             name: string | {
                 [key: string]: string;
@@ -3612,6 +3726,8 @@ export interface components {
             names: {
                 [key: string]: string;
             } | null;
+            /** @description The version of the workflow that runs by id; null: none is published, and the newest revision runs. */
+            published: components["schemas"]["NamedVersionView"] | null;
             revision: number;
             tags: string[];
             version: string | null;
@@ -4494,6 +4610,32 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
+        /** @description A path of a folder. */
+        FolderBody: {
+            /** @description Names separated by `/`. */
+            path: string;
+        };
+        /** @description All folders that the caller may see, by path. */
+        FolderList: {
+            folders: components["schemas"]["FolderView"][];
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description A folder that the caller may see. */
+        FolderView: {
+            /** @enum {string} */
+            audience: "private" | "groups" | "everyone";
+            /** @description For `If-Match` of a change of its sharing. */
+            etag: string;
+            groups: string[];
+            /** @description Null: no owner; admins share and delete it. */
+            owner: string | null;
+            path: string;
+            /** @description Workflows in it, without those in its folders, as far as the caller may see them. */
+            workflows: number;
+        } & {
+            [key: string]: unknown;
+        };
         /** @description How many values were deleted. */
         ForgottenView: {
             forgotten: number;
@@ -5089,6 +5231,13 @@ export interface components {
             /** @description `id`, `id@revision` or `id@version`. */
             to: string;
         };
+        /** @description A workflow that was moved. */
+        MovedWorkflow: {
+            folder: string;
+            id: string;
+        } & {
+            [key: string]: unknown;
+        };
         /** @description A model that the settings name. */
         NamedModelView: {
             inputUsdPerMillion: number | null;
@@ -5098,6 +5247,16 @@ export interface components {
             priceFrom: ("settings" | "list") | null;
             scripted: boolean;
             uses: string[];
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description A revision with a name. */
+        NamedVersionView: {
+            name: string;
+            namedAt: number;
+            namedBy: string;
+            note: string;
+            revision: number;
         } & {
             [key: string]: unknown;
         };
@@ -5549,6 +5708,18 @@ export interface components {
             title: string;
         } & {
             [key: string]: unknown;
+        };
+        /** @description A version to publish. */
+        PublishBody: {
+            /** @description Name of the version. */
+            name: string;
+            /**
+             * @description What is new in it.
+             * @default
+             */
+            note: string;
+            /** @description Absent: the newest revision. */
+            revision?: number | null;
         };
         /** @description The outcome of a published event. */
         PublishedView: {
@@ -6802,17 +6973,28 @@ export interface components {
             dialect: string;
             digest: string;
             enabled: boolean;
+            /** @description The path of its folder; empty: it lies in none. */
+            folder: string;
             id: string;
+            /** @description The name of this revision; null: it has none. */
+            label: components["schemas"]["NamedVersionView"] | null;
             name: string;
             /** @description By language, where the document has more than one. */
             names: {
                 [key: string]: string;
             } | null;
+            /** @description The version of the workflow that runs by id; null: none is published, and the newest revision runs. */
+            published: components["schemas"]["NamedVersionView"] | null;
             revision: number;
             tags: string[];
             version: string | null;
         } & {
             [key: string]: unknown;
+        };
+        /** @description Where a workflow is to lie. */
+        WorkflowFolderBody: {
+            /** @description Path of an existing folder; empty: in none. */
+            folder: string;
         };
         /** @description The revisions of a saved workflow, newest first. */
         WorkflowRevisions: {
@@ -6835,13 +7017,19 @@ export interface components {
             digest: string;
             document: unknown;
             enabled: boolean;
+            /** @description The path of its folder; empty: it lies in none. */
+            folder: string;
             id: string;
+            /** @description The name of this revision; null: it has none. */
+            label: components["schemas"]["NamedVersionView"] | null;
             name: string;
             /** @description By language, where the document has more than one. */
             names: {
                 [key: string]: string;
             } | null;
             problems: components["schemas"]["ProblemView"][];
+            /** @description The version of the workflow that runs by id; null: none is published, and the newest revision runs. */
+            published: components["schemas"]["NamedVersionView"] | null;
             revision: number;
             tags: string[];
             /** @description As its author wrote it. */
@@ -7793,6 +7981,149 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["LanguageFunctions"];
+                };
+            };
+        };
+    };
+    folders_list: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FolderList"];
+                };
+            };
+        };
+    };
+    folders_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["FolderBody"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FolderView"];
+                };
+            };
+        };
+    };
+    folders_delete: {
+        parameters: {
+            query: {
+                /** @description Path of a folder: `sales/mail`. */
+                path: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    folders_rename: {
+        parameters: {
+            query: {
+                /** @description Path of a folder: `sales/mail`. */
+                path: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["FolderBody"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    folders_read_sharing: {
+        parameters: {
+            query: {
+                /** @description Path of a folder: `sales/mail`. */
+                path: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SharingView"];
+                };
+            };
+        };
+    };
+    folders_change_sharing: {
+        parameters: {
+            query: {
+                /** @description Path of a folder: `sales/mail`. */
+                path: string;
+            };
+            header?: {
+                /** @description ETag of the version that was read. If it has changed since, the request is refused. */
+                "if-match"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SharingBody"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SharingView"];
                 };
             };
         };
@@ -9736,6 +10067,8 @@ export interface operations {
                 builtIn?: boolean;
                 /** @description Include disabled workflows. */
                 disabled?: boolean;
+                /** @description Only workflows in this folder and the folders in it. */
+                folder?: string;
                 /** @description Only workflows with these ids. */
                 id?: string[];
                 /** @description Include the latest execution of each workflow. */
@@ -9775,6 +10108,8 @@ export interface operations {
                 dialect?: string;
                 /** @description Save it although it has errors; it cannot be run. */
                 draft?: boolean;
+                /** @description Where a new workflow lies. */
+                folder?: string;
             };
             header?: {
                 /** @description `*`: refuse the request if the object already exists. */
@@ -10153,6 +10488,33 @@ export interface operations {
             };
         };
     };
+    folders_move: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description `id`, `id@revision` or `id@version`. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WorkflowFolderBody"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MovedWorkflow"];
+                };
+            };
+        };
+    };
     publications_read: {
         parameters: {
             query?: never;
@@ -10213,6 +10575,54 @@ export interface operations {
                 /** @description ETag of the version that was read. If it has changed since, the request is refused. */
                 "if-match"?: string;
             };
+            path: {
+                /** @description `id`, `id@revision` or `id@version`. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    workflows_publish: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description `id`, `id@revision` or `id@version`. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PublishBody"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NamedVersionView"];
+                };
+            };
+        };
+    };
+    workflows_unpublish: {
+        parameters: {
+            query?: never;
+            header?: never;
             path: {
                 /** @description `id`, `id@revision` or `id@version`. */
                 id: string;

@@ -37,7 +37,15 @@ export interface WorkflowEntry {
   builtIn: boolean;
   description: Text | null;
   tags: string[];
+  /** The version that runs by id; null: none is published, and the newest revision runs. */
+  published: NamedVersion | null;
+  /** The name of this revision. */
+  label: NamedVersion | null;
+  /** Path of the folder; empty: none. */
+  folder: string;
 }
+
+export type NamedVersion = Schemas["NamedVersionView"];
 
 /** An entry of the catalogue, with its latest execution. */
 export interface CatalogueEntry extends WorkflowEntry {

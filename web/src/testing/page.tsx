@@ -37,6 +37,7 @@ function addDefaultResponses(one: FakeServer): void {
   one.get("/api/rights", { rights: [] });
   // Pages look up the names of the workflows they show; an empty list makes them show ids.
   one.get("/api/workflows", { workflows: [], next: null });
+  one.get("/api/folders", { folders: [] });
 }
 
 /** Before each test: a new server that has answered nothing, and an empty browser. */

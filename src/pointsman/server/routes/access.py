@@ -228,7 +228,7 @@ example(SharingView, {"owner": "ada", "audience": "groups", "groups": ["desk"]})
 )
 async def read_sharing(session: CallerSession, id: Id) -> Response:
     """The owner of a workflow, and its audience."""
-    return _reply(await session.sharing.of_workflow(id))
+    return sharing_reply(await session.sharing.of_workflow(id))
 
 
 @router.put(
@@ -240,7 +240,7 @@ async def read_sharing(session: CallerSession, id: Id) -> Response:
 async def change_sharing(session: CallerSession, id: Id, body: SharingBody, if_match: IfMatch = None) -> Response:
     """Allowed for its owner and admins. Takes effect with the next request, also for its executions."""
     groups = tuple(body.groups)
-    return _reply(
+    return sharing_reply(
         await session.sharing.share_workflow(id, body.audience, groups=groups, owner=body.owner, match=if_match)
     )
 
@@ -253,7 +253,7 @@ async def change_sharing(session: CallerSession, id: Id, body: SharingBody, if_m
 )
 async def read_agent_sharing(session: CallerSession, name: Name) -> Response:
     """The owner of an agent, and its audience."""
-    return _reply(await session.sharing.of_agent(name))
+    return sharing_reply(await session.sharing.of_agent(name))
 
 
 @router.put(
@@ -267,12 +267,12 @@ async def change_agent_sharing(
 ) -> Response:
     """Allowed for its owner and admins. Other callers can neither see the agent nor run workflows that use it."""
     groups = tuple(body.groups)
-    return _reply(
+    return sharing_reply(
         await session.sharing.share_agent(name, body.audience, groups=groups, owner=body.owner, match=if_match)
     )
 
 
-def _reply(sharing: Sharing) -> Response:
+def sharing_reply(sharing: Sharing) -> Response:
     return JsonReply(sharing_view(sharing), headers={"etag": etag_of(sharing_etag(sharing))})
 
 

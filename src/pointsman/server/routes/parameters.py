@@ -45,6 +45,8 @@ async def reply_once(
 
 Eid = Annotated[str, Path(min_length=1, max_length=100, description="The execution's id.")]
 Id = Annotated[str, Path(min_length=1, max_length=300, description="`id`, `id@revision` or `id@version`.")]
+PATH_CHARS_MAX: Final = 500
+Folder = Annotated[str, Query(min_length=1, max_length=PATH_CHARS_MAX, description="Path of a folder: `sales/mail`.")]
 Of = Annotated[str | None, Query(max_length=300, description="Only entries of this workflow.")]
 After = Annotated[str | None, Query(max_length=1500, description="`next` of the previous page.")]
 NAMES_MAX: Final = 50

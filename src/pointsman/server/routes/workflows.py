@@ -22,9 +22,10 @@ from pointsman.server.context import CallerSession
 from pointsman.server.operation import Operations
 from pointsman.server.problems import JsonReply
 from pointsman.server.routes.executions import started
-from pointsman.server.routes.parameters import After, Dialect, Draft, Id, IfMatch, IfNew, Limit, Order
+from pointsman.server.routes.parameters import PATH_CHARS_MAX, After, Dialect, Draft, Id, IfMatch, IfNew, Limit, Order
 from pointsman.server.schemas.answers import (
     ENTRY,
+    VERSION,
     WORKFLOW,
     Described,
     answers,
@@ -42,6 +43,7 @@ from pointsman.server.schemas.requests import (
     DryRunBody,
     JsonValue,
     PatchBody,
+    PublishBody,
     sample,
 )
 from pointsman.values import JsonObject
@@ -58,6 +60,7 @@ from pointsman.workflows.revisions import (
     etag_of_revision,
 )
 from pointsman.workflows.verbs import WorkflowVerbs
+from pointsman.workflows.versions import NamedVersionView
 
 router = Operations(prefix="/api/workflows", tags=["workflows"])
 
@@ -129,6 +132,9 @@ async def list_(
     ] = "",
     tag: Annotated[list[str] | None, Query(max_length=20, description="Only workflows with all these tags.")] = None,
     id: Annotated[list[str] | None, Query(max_length=IDS_MAX, description="Only workflows with these ids.")] = None,
+    folder: Annotated[
+        str, Query(max_length=PATH_CHARS_MAX, description="Only workflows in this folder and the folders in it.")
+    ] = "",
     sort: Annotated[
         Sort,
         Query(
@@ -151,6 +157,7 @@ async def list_(
         words=search,
         tags=tag or (),
         ids=id,
+        folder=folder,
         sort=sort,
         backwards=order == "desc",
         after=after,
@@ -173,6 +180,7 @@ async def list_(
         "webhook-taken",
         "id-taken",
         "built-in-workflow",
+        "unknown-folder",
         status=201,
         body=True,
     ),
@@ -186,11 +194,13 @@ async def create(
     request: Request,
     draft: Draft = False,
     dialect: Dialect = None,
+    folder: Annotated[str, Query(max_length=PATH_CHARS_MAX, description="Where a new workflow lies.")] = "",
     if_new: IfNew = None,
 ) -> Response:
     """The body is the document, in any dialect, as JSON or YAML. Saving the same document again creates no revision."""
     source = Workflow(await request.body(), dialect=dialect)
-    return _saved(await session.workflows.save(source, draft=draft, after=0 if if_new else None), status=201)
+    after = 0 if if_new else None
+    return _saved(await session.workflows.save(source, draft=draft, after=after, folder=folder), status=201)
 
 
 @router.post(
@@ -323,6 +333,45 @@ async def versions(
     return JsonReply(await session.workflows.versions(id, oldest_first=order == "asc", after=after, limit=limit))
 
 
+@router.put(
+    "/{id}/published",
+    verb=WorkflowVerbs.publish,
+    responses=answers(
+        NamedVersionView,
+        "unknown-workflow",
+        "no-such-revision",
+        "version-invalid",
+        "version-name-taken",
+        "workflow-invalid",
+        "workflow-disabled",
+        "webhook-taken",
+        "built-in-workflow",
+        body=True,
+    ),
+    summary="Publish a version",
+)
+async def publish(session: CallerSession, id: Id, body: PublishBody) -> Response:
+    """Name a revision. From now on it runs by id: for starts, triggers, forms, tools and other workflows.
+
+    Later revisions are drafts until one of them is published. A revision that has a name gets the new one; so an
+    earlier version is published again by its revision. Executions keep theirs.
+    """
+    return JsonReply(await session.workflows.publish(id, body.name, note=body.note, revision=body.revision))
+
+
+@router.delete(
+    "/{id}/published",
+    verb=WorkflowVerbs.unpublish,
+    status_code=204,
+    responses=refusals("unknown-workflow"),
+    summary="Unpublish a version",
+)
+async def unpublish(session: CallerSession, id: Id) -> Response:
+    """Let the newest revision run by id again. The names of versions stay."""
+    await session.workflows.unpublish(id)
+    return Response(status_code=204)
+
+
 @router.get(
     "/{id}/diff",
     verb=WorkflowVerbs.diff,
@@ -451,6 +500,7 @@ async def dry_run(session: CallerSession, id: Id, body: DryRunBody) -> Response:
     return JsonReply(dry_view(await session.executions.dry_run(id, body.input, answers=given_answers)))
 
 
+example(NamedVersionView, VERSION)
 example(WorkflowRevisions, {"workflows": [WORKFLOW], "next": None})
 example(SavedRevision, {"id": "letter", "revision": 2, "digest": "9f86d081884c7d65"})
 example(PatchedRevision, {"id": "letter", "revision": 3, "digest": "9f86d081884c7d65", "losses": ["comments, …"]})

@@ -32,6 +32,7 @@ from pointsman.executions.views import ExecutionView, GateView, SignalledExecuti
 from pointsman.server.problems import MEDIA_TYPE, FieldProblem, ProblemDocument, problem_document
 from pointsman.values import Json, JsonObject, json_of
 from pointsman.workflows.revisions import WorkflowEntryView
+from pointsman.workflows.versions import NamedVersionView
 
 View = TypeVar("View", bound=Mapping[str, object])
 REFERENCE: Final = "#/components/schemas/{model}"
@@ -302,6 +303,12 @@ SAMPLES: Final[Mapping[str, tuple[int, str, str]]] = {
         "GET /api/schedules lists the schedules that you may see.",
     ),
     "not-published": (404, "nothing is published at this address", "Ask for a new link."),
+    "folder-invalid": (422, "'a//b' cannot be the path of a folder", "Write names separated by /: sales/mail."),
+    "folder-exists": (409, "the folder 'sales' exists", "Choose another name."),
+    "folder-not-empty": (409, "the folder 'sales' is not empty", "Move its workflows and folders first."),
+    "unknown-folder": (404, "there is no folder 'sales'", "GET /api/folders lists those that you may see."),
+    "version-invalid": (422, "'' cannot be the name of a version", "Use 1 to 100 printable characters."),
+    "version-name-taken": (409, "revision 3 already has the name 'Spring'", "Choose another name."),
     "publication-invalid": (422, "'*' is not an origin", "Write https://www.example.com."),
     "no-such-provider": (404, "no provider 'openai' is connected", "GET /api/models lists the providers."),
     "no-such-tool-connection": (404, "no tools are connected as 'wiki'", "GET /api/tool-connections lists them."),
@@ -516,6 +523,13 @@ GATE: GateView = {
     "votes": [],
     "delegated": {},
 }
+VERSION: NamedVersionView = {
+    "revision": 1,
+    "name": "Spring mailing",
+    "note": "With the new greeting.",
+    "namedAt": 1_763_700_000.0,
+    "namedBy": "ada",
+}
 WORKFLOW: WorkflowEntryView = {
     "id": "letter",
     "revision": 2,
@@ -530,6 +544,9 @@ WORKFLOW: WorkflowEntryView = {
     "description": "Writes a letter, and asks for approval before it is sent.",
     "names": None,
     "tags": ["mail"],
+    "published": VERSION,
+    "label": None,
+    "folder": "sales/mail",
 }
 SHOWN_ENTRY: ExecutionEntry = {
     "executionId": EXECUTION_ID,

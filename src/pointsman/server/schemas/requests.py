@@ -11,6 +11,7 @@ from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticKnownError
 
 from pointsman.values import Json
+from pointsman.workflows.versions import NAME_CHARS_MAX, NOTE_CHARS_MAX
 
 MARK: Final = "\0"
 """Stands for null in examples until the document is complete: FastAPI drops nulls. It occurs in no example."""
@@ -284,6 +285,15 @@ class PatchBody(BoundedBody):
     status: Literal["draft", "published"] | None = None
     tags: list[str] | None = Field(default=None, max_length=200)
     metadata: dict[str, JsonValue] | None = None
+
+
+class PublishBody(Body):
+    """A version to publish."""
+
+    model_config = sample(name="Spring mailing", note="With the new greeting.", revision=2)
+    name: str = Field(min_length=1, max_length=NAME_CHARS_MAX, description="Name of the version.")
+    note: str = Field(default="", max_length=NOTE_CHARS_MAX, description="What is new in it.")
+    revision: int | None = Field(default=None, ge=1, le=2**53, description="Absent: the newest revision.")
 
 
 class ConvertBody(Body):

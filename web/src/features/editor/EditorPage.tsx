@@ -192,7 +192,7 @@ function EditorDialogs({
 }) {
   const { t, i18n } = useTranslation();
   const { id, draft } = useEditor();
-  if (asked === "start") return <StartDialog workflow={id} onClose={onClose} />;
+  if (asked === "start") return <StartDialog workflow={id} prefersDraft onClose={onClose} />;
   if (asked === "clone") return <CloneDialog id={id} onClose={onClose} />;
   if (asked === null) return null;
   return (

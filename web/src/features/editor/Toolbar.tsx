@@ -8,6 +8,7 @@ import { useTitle } from "@/components/useTitle";
 import { textIn } from "@/i18n";
 import { ExportButton } from "../workflows/ExportButton";
 import { useEditor } from "./editorContext";
+import { PublishButton, PublishedState } from "./Publishing";
 
 interface Props {
   /** Whether the browser stores the draft, so that it survives a reload. */
@@ -35,6 +36,7 @@ export function Toolbar({ isKept, isSaving, onSave, onStart, onClone, onRemove }
       </h1>
       <span className="text-xs text-ink-faint">
         {t("workflows.revision", { revision: saved.revision })} · {t(`dialect.${saved.dialect}`, saved.dialect)}
+        {saved.published && !isChanged ? <PublishedState saved={saved} /> : null}
         {isChanged ? (
           <span className="text-waiting"> · {t("editor.unsaved", { count: draft.done.length })}</span>
         ) : null}
@@ -62,6 +64,7 @@ export function Toolbar({ isKept, isSaving, onSave, onStart, onClone, onRemove }
             <Button onClick={onSave} disabled={!isChanged || isSaving} aria-keyshortcuts="Control+S">
               <Save className="size-4" /> {hasErrors ? t("editor.saveDraft") : t("editor.save")}
             </Button>
+            <PublishButton saved={saved} isChanged={isChanged} hasErrors={hasErrors} />
           </>
         )}
         {saved.builtIn || !mayChange ? null : (

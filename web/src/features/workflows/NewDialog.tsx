@@ -2,15 +2,15 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
-import { type ApiError, apiRequest } from "@/api/http";
+import { type ApiError, apiRequest, query } from "@/api/http";
 import { Button } from "@/components/Button";
 import { Dialog } from "@/components/Dialog";
 import { DialogActions } from "@/components/DialogActions";
 import { ErrorMessage } from "@/components/StatusMessage";
 import { idOf } from "./ids";
 
-/** Create a workflow from a name, with a start node only. */
-export function NewDialog({ onClose }: { onClose: () => void }) {
+/** Create a workflow from a name, with a start node only, in the open folder. */
+export function NewDialog({ folder, onClose }: { folder: string | undefined; onClose: () => void }) {
   const { t } = useTranslation();
   const client = useQueryClient();
   const navigate = useNavigate();
@@ -19,7 +19,7 @@ export function NewDialog({ onClose }: { onClose: () => void }) {
   const id = typed ?? idOf(name);
   const make = useMutation<{ id: string }, ApiError>({
     mutationFn: () =>
-      apiRequest("/api/workflows", {
+      apiRequest(`/api/workflows${query({ folder })}`, {
         body: { pointsman: 1, id, name: name.trim(), nodes: [{ id: "start", type: "start" }], edges: [] },
         headers: { "if-none-match": "*" },
       }),

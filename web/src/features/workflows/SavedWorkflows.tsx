@@ -1,5 +1,5 @@
 import { useQueryClient } from "@tanstack/react-query";
-import { Trash2 } from "lucide-react";
+import { FolderInput, Trash2 } from "lucide-react";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import type { CatalogueEntry } from "@/api/views";
@@ -11,6 +11,7 @@ import { useHasRole } from "@/components/useHasRole";
 import { useSelection } from "@/components/useSelection";
 import { textIn } from "@/i18n";
 import { type NotDeleted, removeEach } from "./catalogue";
+import { MoveDialog } from "./MoveDialog";
 import { WorkflowRow } from "./WorkflowRow";
 
 const NAMED_MAX = 12;
@@ -23,6 +24,7 @@ export function SavedWorkflows(props: { entries: readonly CatalogueEntry[]; onSt
   const ids = props.entries.map((one) => one.id);
   const selection = useSelection(ids);
   const [isSure, setSure] = useState(false);
+  const [isMoving, setMoving] = useState(false);
   const [notDeleted, setNotDeleted] = useState<readonly NotDeleted[]>([]);
   const chosen = props.entries.filter((one) => selection.has(one.id));
   const names = chosen.map((one) => textIn(one.names ?? one.name, i18n.language, one.id));
@@ -48,6 +50,9 @@ export function SavedWorkflows(props: { entries: readonly CatalogueEntry[]; onSt
       ) : null}
       {mayDesign ? (
         <SelectionBar selection={selection} listed={ids}>
+          <Button onClick={() => setMoving(true)}>
+            <FolderInput className="size-4" aria-hidden /> {t("folders.move")}
+          </Button>
           <Button kind="danger" onClick={() => setSure(true)}>
             <Trash2 className="size-4" aria-hidden /> {t("workflows.delete")}
           </Button>
@@ -63,6 +68,13 @@ export function SavedWorkflows(props: { entries: readonly CatalogueEntry[]; onSt
           />
         ))}
       </ul>
+      {isMoving ? (
+        <MoveDialog
+          entries={chosen}
+          onMoved={() => client.invalidateQueries({ queryKey: ["workflows"] })}
+          onClose={() => setMoving(false)}
+        />
+      ) : null}
       {isSure ? (
         <Confirm
           title={t("workflows.deleteMany", { count: names.length })}

@@ -11,13 +11,35 @@ import { LabelledField } from "@/components/LabelledField";
 import { QueryResult } from "@/components/QueryResult";
 import { ErrorMessage } from "@/components/StatusMessage";
 import { type Audience, type Sharing, share, sharing } from "./catalogue";
+import { folderSharing, shareFolder } from "./folders";
 
 const AUDIENCES: readonly Audience[] = ["private", "groups", "everyone"];
 
+type Save = (etag: string | null, audience: Audience, groups: readonly string[]) => Promise<ApiResponse<Sharing>>;
+
 /** The users who may see and use a workflow. Only its owner and admins can change it. */
-export function SharingDialog(props: { id: string; name: string; onClose: () => void }) {
+export function SharingDialog({ id, ...rest }: { id: string; name: string; onClose: () => void }) {
+  return <SharingOf query={sharing(id)} save={(...change) => share(id, ...change)} {...rest} />;
+}
+
+/** The users who may see a folder and the workflows in it. */
+export function FolderSharingDialog({ path, onClose }: { path: string; onClose: () => void }) {
+  return (
+    <SharingOf
+      query={folderSharing(path)}
+      save={(...change) => shareFolder(path, ...change)}
+      name={path}
+      onClose={onClose}
+    />
+  );
+}
+
+type SharingQuery = ReturnType<typeof sharing> | ReturnType<typeof folderSharing>;
+
+function SharingOf(props: { query: SharingQuery; save: Save; name: string; onClose: () => void }) {
   const { t } = useTranslation();
-  const known = useQuery({ ...sharing(props.id), refetchOnWindowFocus: false });
+  const { queryKey, queryFn } = props.query as ReturnType<typeof sharing>;
+  const known = useQuery({ queryKey, queryFn, refetchOnWindowFocus: false } as ReturnType<typeof sharing>);
   const self = useQuery(me());
   return (
     <DraftDialog
@@ -27,18 +49,20 @@ export function SharingDialog(props: { id: string; name: string; onClose: () => 
       about={known.data?.value.owner ? t("sharing.owner", { owner: known.data.value.owner }) : t("sharing.nobodys")}
     >
       <QueryResult query={known}>
-        {(read) =>
-          self.data ? (
-            <SharingForm key={read.etag} id={props.id} read={read} self={self.data} onClose={props.onClose} />
-          ) : null
-        }
+        {(read) => (self.data ? <SharingForm key={read.etag} {...props} read={read} self={self.data} /> : null)}
       </QueryResult>
     </DraftDialog>
   );
 }
 
 /** The form starts with the loaded state; its ETag rejects a change if the state has changed since. */
-function SharingForm(props: { id: string; read: ApiResponse<Sharing>; self: Me; onClose: () => void }) {
+function SharingForm(props: {
+  query: SharingQuery;
+  save: Save;
+  read: ApiResponse<Sharing>;
+  self: Me;
+  onClose: () => void;
+}) {
   const { t } = useTranslation();
   const client = useQueryClient();
   const { self } = props;
@@ -48,9 +72,9 @@ function SharingForm(props: { id: string; read: ApiResponse<Sharing>; self: Me; 
   const [groups, setGroups] = useState((sharingState.groups.length > 0 ? sharingState.groups : self.groups).join(", "));
   const named = [...new Set(groups.split(",").map((one) => one.trim()))].filter(Boolean);
   const save = useMutation<ApiResponse<Sharing>, ApiError>({
-    mutationFn: () => share(props.id, etag, audience, audience === "groups" ? named : []),
+    mutationFn: () => props.save(etag, audience, audience === "groups" ? named : []),
     onSuccess: async (next) => {
-      client.setQueryData(sharing(props.id).queryKey, next);
+      client.setQueryData<ApiResponse<Sharing>>(props.query.queryKey as readonly unknown[], next);
       await client.invalidateQueries({ queryKey: ["workflows"] });
       props.onClose();
     },

@@ -1,9 +1,9 @@
-import { useMutation, useQuery } from "@tanstack/react-query";
+import { useMutation } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { lazy, Suspense, useId, useMemo, useState } from "react";
 import { useTranslation } from "react-i18next";
 import type { ApiError } from "@/api/http";
-import { definition, start } from "@/api/queries";
+import { start } from "@/api/queries";
 import type { Json } from "@/api/views";
 import { Button } from "@/components/Button";
 import { DialogActions } from "@/components/DialogActions";
@@ -15,28 +15,30 @@ import { uniqueId } from "@/uniqueId";
 import { reachStep } from "../templates/firstSteps";
 import { BUILT_IN_PREFIX } from "./ids";
 import { translatedInput } from "./inputPrompt";
+import { useVersionToRun, VersionChoice } from "./VersionChoice";
 
 const NOTHING = { type: "object" };
 
 const SchemaForm = lazy(() => import("@/forms/SchemaForm").then((part) => ({ default: part.SchemaForm })));
 
 /** Show a form for the input schema of a workflow, and start it. */
-export function StartDialog(props: { workflow: string; input?: Json; onClose: () => void }) {
+export function StartDialog(props: { workflow: string; input?: Json; prefersDraft?: boolean; onClose: () => void }) {
   const { t, i18n } = useTranslation();
   const navigate = useNavigate();
-  const known = useQuery(definition(props.workflow));
+  const version = useVersionToRun(props.workflow, props.prefersDraft ?? false);
+  const known = version.definition;
   // One idempotency key per dialog: a double click starts one execution.
   const key = useMemo(() => uniqueId(), []);
   const form = useId();
   const [input, setInput] = useState<Json>(props.input ?? {});
   const { builtIn } = useServerTexts();
-  const asked = known.data?.input ?? NOTHING;
+  const asked = known?.input ?? NOTHING;
   const schema = useMemo(
     () => (props.workflow.startsWith(BUILT_IN_PREFIX) ? translatedInput(asked, builtIn) : asked),
     [props.workflow, asked, builtIn],
   );
   const begin = useMutation<{ executionId: string }, ApiError, Json>({
-    mutationFn: (given) => start(props.workflow, given, `${key}`),
+    mutationFn: (given) => start(version.reference, given, `${key}-${version.reference}`),
     onSuccess: ({ executionId }) => {
       reachStep("run");
       return navigate({ to: "/executions/$id", params: { id: executionId } });
@@ -46,17 +48,21 @@ export function StartDialog(props: { workflow: string; input?: Json; onClose: ()
     <DraftDialog
       open
       onClose={props.onClose}
-      title={t("start.title", { name: textIn(known.data?.name, i18n.language, props.workflow) })}
-      about={textIn(known.data?.description, i18n.language)}
+      title={t("start.title", { name: textIn(known?.name, i18n.language, props.workflow) })}
+      about={textIn(known?.description, i18n.language)}
     >
-      {known.isPending ? <Loading /> : null}
-      {known.isError ? <ErrorMessage error={known.error} /> : null}
+      {version.error ? <ErrorMessage error={version.error} /> : known ? null : <Loading />}
+      {version.choice ? (
+        <div className="mb-3">
+          <VersionChoice {...version.choice} />
+        </div>
+      ) : null}
       {begin.isError ? (
         <div className="mb-3">
           <ErrorMessage error={begin.error} />
         </div>
       ) : null}
-      {known.isSuccess ? (
+      {known ? (
         <Suspense fallback={<Loading />}>
           <SchemaForm
             schema={schema}

@@ -1,6 +1,6 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { Globe, Play, Users } from "lucide-react";
+import { Folder, Globe, Play, Users } from "lucide-react";
 import { lazy, Suspense, useState } from "react";
 import { useTranslation } from "react-i18next";
 import type { ApiError } from "@/api/http";
@@ -15,6 +15,7 @@ import { ago, moment } from "@/components/times";
 import { useHasRole } from "@/components/useHasRole";
 import type { Selection } from "@/components/useSelection";
 import { textIn } from "@/i18n";
+import { isDraft } from "../editor/versionNames";
 import { enable } from "./catalogue";
 import { ExportButton } from "./ExportButton";
 
@@ -47,9 +48,24 @@ export function WorkflowRow(props: { entry: CatalogueEntry; selection: Selection
             <bdi>{name}</bdi>
           </Link>
           {about ? <p className="line-clamp-2 text-ink-soft wrap-anywhere">{about}</p> : null}
-          <p className="flex flex-wrap gap-x-3 text-xs text-ink-faint">
+          <p className="flex flex-wrap items-center gap-x-3 text-xs text-ink-faint">
             <span className="max-w-80 truncate font-mono">{entry.id}</span>
             <span>{t("workflows.revision", { revision: entry.revision })}</span>
+            {entry.folder ? (
+              <Link
+                to="/workflows"
+                search={{ folder: entry.folder }}
+                className="inline-flex max-w-60 min-h-6 items-center gap-1 hover:underline"
+              >
+                <Folder className="size-3 shrink-0" aria-hidden /> <bdi className="truncate">{entry.folder}</bdi>
+              </Link>
+            ) : null}
+            {entry.published ? (
+              <span className="max-w-60 truncate text-done">
+                {t("versions.publishedAs", { name: entry.published.name })}
+              </span>
+            ) : null}
+            {isDraft(entry) ? <span className="text-waiting">{t("versions.draft")}</span> : null}
             {entry.version ? <span>v{entry.version}</span> : null}
             {entry.dialect === "native" ? null : <span>{t(`dialect.${entry.dialect}`, entry.dialect)}</span>}
             {entry.createdAt === null ? null : (

@@ -15,6 +15,7 @@ import { useTitle } from "@/components/useTitle";
 import { FirstSteps } from "../templates/FirstSteps";
 import { type CatalogueSearch, catalogue, type Sort } from "./catalogue";
 import { DropTarget } from "./DropTarget";
+import { FolderBar } from "./FolderBar";
 import { NewDialog } from "./NewDialog";
 import { SavedWorkflows } from "./SavedWorkflows";
 import { StartDialog } from "./StartDialog";
@@ -39,7 +40,7 @@ export function WorkflowsPage() {
   const ours = saved.data?.pages.flatMap((page) => page.workflows) ?? [];
   const shipped = builtIn.data?.pages.flatMap((page) => page.workflows) ?? [];
   const start = (id: string) => setOpen({ dialog: "start", id });
-  const isNarrowed = Boolean(search.q || search.tag);
+  const isNarrowed = Boolean(search.q || search.tag || search.folder);
 
   return (
     <div className="mx-auto max-w-5xl p-4 sm:p-6">
@@ -62,6 +63,7 @@ export function WorkflowsPage() {
       </div>
       {mayDesign && saved.isSuccess ? <FirstSteps isNew={ours.length === 0 && !isNarrowed} /> : null}
       <CatalogueFilters search={search} shown={[...ours, ...shipped]} />
+      <FolderBar search={search} />
 
       <div className="mt-3">
         {saved.isPending ? <Loading /> : null}
@@ -78,9 +80,13 @@ export function WorkflowsPage() {
         ) : null}
         {saved.isSuccess && builtIn.isSuccess && ours.length + shipped.length === 0 && isNarrowed ? (
           <EmptyMessage
-            title={t("workflows.noMatch", { words: [search.q, ...(search.tag ?? [])].filter(Boolean).join(" ") })}
+            title={
+              search.q || search.tag
+                ? t("workflows.noMatch", { words: [search.q, ...(search.tag ?? [])].filter(Boolean).join(" ") })
+                : t("folders.empty")
+            }
           >
-            {t("workflows.noMatchHint")}
+            {t(search.q || search.tag ? "workflows.noMatchHint" : "folders.emptyHint")}
           </EmptyMessage>
         ) : null}
         <SavedWorkflows entries={ours} onStart={start} />
@@ -103,7 +109,7 @@ export function WorkflowsPage() {
         {open?.dialog === "describe" ? <DescribeDialog onClose={close} /> : null}
         {open?.dialog === "import" ? <ImportDialog files={open.files} onClose={close} /> : null}
       </Suspense>
-      {open?.dialog === "new" ? <NewDialog onClose={close} /> : null}
+      {open?.dialog === "new" ? <NewDialog folder={search.folder} onClose={close} /> : null}
       {open?.dialog === "start" ? <StartDialog workflow={open.id} onClose={close} /> : null}
     </div>
   );
@@ -170,5 +176,6 @@ function without(search: CatalogueSearch): CatalogueSearch {
     ...(search.q ? { q: search.q } : {}),
     ...(search.tag?.length ? { tag: search.tag } : {}),
     ...(search.sort === "saved" ? { sort: search.sort } : {}),
+    ...(search.folder ? { folder: search.folder } : {}),
   };
 }

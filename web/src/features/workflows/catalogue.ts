@@ -12,6 +12,8 @@ export interface CatalogueSearch {
   tag?: string[];
   /** `saved` sorts the newest first. */
   sort?: Sort;
+  /** Only what lies in this folder and the folders in it. */
+  folder?: string;
 }
 
 const PAGE = 50;
@@ -27,6 +29,7 @@ export const catalogue = (search: CatalogueSearch, builtIn: boolean) =>
           builtIn: String(builtIn),
           search: search.q,
           tag: search.tag,
+          folder: search.folder,
           sort: search.sort ?? "name",
           order: search.sort === "saved" ? "desc" : "asc",
           last: "true",
