@@ -174,7 +174,12 @@ class EncodedMessages:
         self._messages: list[Json] = []
         self._ends: list[int] = []
         self.joined = bytearray()
-        """The encoded messages, separated by commas."""
+        """The encoded messages with what precedes each."""
+
+    @property
+    def last(self) -> Json:
+        """The last message; None: there is none."""
+        return self._messages[-1] if self._messages else None
 
     def begin(self, messages: Sequence[Json], owner: object) -> int:
         """Keep the leading messages that are the same as before, and return their number. `owner` is the format."""
@@ -188,11 +193,14 @@ class EncodedMessages:
         self._owner = owner
         return same
 
-    def add(self, message: Json, encoded: bytes) -> None:
-        """Append the next message. It is left out if its encoding is empty."""
-        if self.joined and encoded:
-            self.joined += b","
-        self.joined += encoded
+    def add(self, message: Json, encoded: bytes, *, first: bytes = b"", between: bytes = b",") -> None:
+        """Append the next message. It is left out if its encoding is empty.
+
+        `first` precedes it at the beginning of the conversation, `between` elsewhere.
+        """
+        if encoded:
+            self.joined += between if self.joined else first
+            self.joined += encoded
         self._messages.append(message)
         self._ends.append(len(self.joined))
 

@@ -16,14 +16,15 @@ from pydantic_ai._special_tokens import break_special_tokens
 from bench.openai_server import running
 from pointsman import Pointsman, Workflow, tool
 from pointsman.models import exchange as exchanges
-from pointsman.models import openai_wire
+from pointsman.models import direct_wire
 from pointsman.models.clients import OpenedModel
 from pointsman.models.exchange import exchange
 from pointsman.models.failures import ModelFailed
-from pointsman.models.openai_formats import SPECIAL_TOKEN, ChatFormat, WireDialect
+from pointsman.models.openai_formats import SPECIAL_TOKEN, ChatFormat
 from pointsman.models.provider import Provider
 from pointsman.models.providers import Providers
 from pointsman.models.transcript import user_message
+from pointsman.models.wire_format import WireDialect
 from pointsman.ports import EncodedMessages, ModelReply, ModelRequest, ReasoningEffort, Thought, ToolSpec
 from pointsman.settings import Settings
 from pointsman.values import Json, JsonObject
@@ -648,7 +649,7 @@ async def test_an_agent_encodes_each_message_once_and_converts_no_history(monkey
         converted.append(len(request.messages))
         return converting(request)
 
-    originally, converting = ChatFormat.encode, openai_wire.to_messages
+    originally, converting = ChatFormat.encode, direct_wire.to_messages
     config: JsonObject = {"model": "house:m", "prompt": "Look.", "tools": ["look"], "maxIterations": ROUNDS + 5}
     node: JsonObject = {"id": "a", "type": "agent", "config": config}
     workflow = Workflow.of({"pointsman": 1, "id": "looks", "nodes": [node]})
@@ -658,7 +659,7 @@ async def test_an_agent_encodes_each_message_once_and_converts_no_history(monkey
         async with Pointsman("memory:", tools=[look], settings=settings) as app:
             await (await app.start(workflow)).output()  # The frame of these tools is cached from now on.
             monkeypatch.setattr(ChatFormat, "encode", encode)
-            monkeypatch.setattr(openai_wire, "to_messages", to_messages)
+            monkeypatch.setattr(direct_wire, "to_messages", to_messages)
             monkeypatch.setattr(exchanges, "to_messages", to_messages)
             await (await app.start(workflow)).output()
         async with httpx2.AsyncClient() as client:

@@ -15,8 +15,9 @@ if TYPE_CHECKING:
     from pydantic_ai.models import Model
     from pydantic_ai.providers import Provider as SpeakerOf
 
-    from pointsman.models.openai_wire import OpenAIWire
+    from pointsman.models.direct_wire import DirectWire
     from pointsman.models.provider_http import ProviderClient
+    from pointsman.models.wire_format import Format
 
     Speaker: TypeAlias = SpeakerOf[Any]
 """Generic in the client type of an SDK."""
@@ -42,7 +43,7 @@ class OpenedModel:
 
     model: Model
     connections: Closing | None = None
-    wire: OpenAIWire | None = None
+    wire: DirectWire | None = None
     """Sends the requests of the model; None: its client does."""
 
 
@@ -82,22 +83,33 @@ def _opened(label: str, model: str, provider: Provider, *, key: str | None) -> O
     return OpenedModel(opened, http, _wire(opened, http))
 
 
-def _wire(model: Model, http: ProviderClient) -> OpenAIWire | None:
-    """Return the wire of a model with a format of the OpenAI API."""
+def _wire(model: Model, http: ProviderClient) -> DirectWire | None:
+    """Return the wire of a model with a known format."""
+    from pointsman.models.direct_wire import DirectWire
+
+    found = _format(model)
+    return None if found is None else DirectWire(model, http, found[0], reads=found[1])
+
+
+def _format(model: Model) -> tuple[Format, bool] | None:
+    """Return the format of a model's API, and whether its replies have no form of their own."""
+    if model.system == "anthropic":
+        from pydantic_ai.models.anthropic import AnthropicModel
+
+        from pointsman.models.anthropic_format import MESSAGES
+
+        return (MESSAGES, True) if type(model) is AnthropicModel else None
     if not is_importable("openai"):
         return None
     from pydantic_ai.models.ollama import OllamaModel
     from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
 
     from pointsman.models.openai_formats import CHAT, RESPONSES
-    from pointsman.models.openai_wire import OpenAIWire
 
     if isinstance(model, OpenAIChatModel):
         # Subclasses, such as that of OpenRouter, read replies in their own way.
-        return OpenAIWire(model, http, CHAT, reads=type(model) in (OpenAIChatModel, OllamaModel))
-    if type(model) is OpenAIResponsesModel:
-        return OpenAIWire(model, http, RESPONSES, reads=True)
-    return None
+        return CHAT, type(model) in (OpenAIChatModel, OllamaModel)
+    return (RESPONSES, True) if type(model) is OpenAIResponsesModel else None
 
 
 def open_embedder(

@@ -54,6 +54,7 @@ from pointsman.engine.failures import Failure, connection_problem, failure_by
 from pointsman.errors import PointsmanError
 from pointsman.json_meter import JsonUnreadable, decode_json
 from pointsman.models.client_warnings import gathering_warnings
+from pointsman.models.direct_wire import DirectWire
 from pointsman.models.failures import (
     HINTS,
     MESSAGE_CHARS_MAX,
@@ -62,7 +63,6 @@ from pointsman.models.failures import (
     status_failure,
     unreachable_failure,
 )
-from pointsman.models.openai_wire import OpenAIWire
 from pointsman.models.provider_http import RawResponse, answering_with, as_received, capturing_responses, expect_stream
 from pointsman.models.transcript import user_message
 from pointsman.models.wire import to_messages, to_parameters, to_reply, to_settings
@@ -103,7 +103,7 @@ NO_MESSAGES: Final = (user_message("-"),)
 
 
 async def exchange(
-    model: Model, request: ModelRequest, *, on_text: TextCallback | None, wire: OpenAIWire | None = None
+    model: Model, request: ModelRequest, *, on_text: TextCallback | None, wire: DirectWire | None = None
 ) -> ModelReply:
     """Send one request and return the reply. Raises `ModelFailed`. `wire`: sends the requests of this model."""
     with _failures_named(model):

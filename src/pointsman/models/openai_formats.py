@@ -1,116 +1,40 @@
 """Formats of the OpenAI API: messages to JSON, and replies and streams to text, tool calls and usage.
 
 Only the common part of the format is read here. Anything else in a response raises `UnfamiliarResponse`, and the
-provider's client reads the response instead (see `openai_wire`).
+provider's client reads the response instead (see `direct_wire`).
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import Final, Literal, NamedTuple, Protocol
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
 
 from pointsman.engine.reports import ToolCall
-from pointsman.json_meter import JsonUnreadable, decode_json
 from pointsman.models.transcript import calls_of, content_of, role_of, text_of
+from pointsman.models.wire_format import (
+    Format,
+    ReadReply,
+    StreamReader,
+    TokenCounts,
+    UnfamiliarResponse,
+    WireDialect,
+    WireEvent,
+    called,
+)
 from pointsman.ports import Thought
 from pointsman.values import Json, JsonObject
+
+if TYPE_CHECKING:
+    from pydantic_ai.messages import ModelResponse
 
 SPECIAL_TOKEN: Final = re.compile(
     "<[|\uff5c]|\\|>|_of_turn>|\\[\\||[A-Z]\\]|~b\\]|~!b\\[|e~\\[".encode()  # 0xFF5C: the full-width bar
 )
 """Where a message may contain a special token of a chat template, which pydantic-ai breaks up for some models."""
-_ZERO_WIDTH: Final = re.compile("[\u200b-\u200d\u2060\ufeff]|\\\\u(?:200[b-d]|2060|feff)", re.IGNORECASE)
-"""Characters by which special tokens are broken up, and which pydantic-ai removes from replies."""
-
-
-class UnfamiliarResponse(Exception):
-    """Raised for a response that only the provider's client reads."""
-
-
-@dataclass(frozen=True, slots=True)
-class WireDialect:
-    """How one model deviates from the format, as far as requests and replies depend on it."""
-
-    system_role: str = "system"
-    thinking_start: str = "<think>"
-    thinking_fields: tuple[str, ...] = ("reasoning", "reasoning_content")
-    """Fields for thoughts; the first that has text counts."""
-    breaks_special_tokens: bool = False
-    ignores_leading_space: bool = False
-    call_members: tuple[tuple[str, Json], ...] = ()
-    """Further members of messages with tool calls, which are always the same: some models want `reasoning_content`."""
-
-    def check_text(self, text: str) -> None:
-        """Raise `UnfamiliarResponse` for text that the provider's client changes."""
-        if self.breaks_special_tokens and not text.isascii() and _ZERO_WIDTH.search(text):
-            raise UnfamiliarResponse
-
-
-class TokenCounts(NamedTuple):
-    """TokenCounts that a provider counted."""
-
-    input: int = 0
-    output: int = 0
-    cache_read: int = 0
-    cache_write: int = 0
-
-
-class ReadReply(NamedTuple):
-    """A reply, as far as it is familiar."""
-
-    text: str
-    calls: tuple[ToolCall, ...]
-    model: str
-    """Empty: the response does not name it."""
-    tokens: TokenCounts
-    finish_reason: str = ""
-    """Why the answer ends, as the service reports it."""
-
-
-class StreamReader(Protocol):
-    """Reads the events of one stream."""
-
-    def feed(self, data: bytes) -> str:
-        """Read the data of an event and return its text; a `Thought` for thoughts, empty for other events.
-
-        Raises `UnfamiliarResponse`, `msgspec.DecodeError`.
-        """
-        ...
-
-    def answer(self) -> ReadReply:
-        """Return the reply after the last event. Raises `UnfamiliarResponse` if it is incomplete."""
-        ...
-
-
-class Format(Protocol):
-    """A format of the OpenAI API."""
-
-    messages_key: str
-    """Member of a request that holds the conversation."""
-    event_names: bytes
-    """Beginning of the names of events in a stream; empty: events have no names."""
-    sample_body: bytes
-    """A whole response with text, a thought, a tool call and usage."""
-    sample_events: bytes
-    """The same as a stream."""
-
-    def encode(self, message: Json, dialect: WireDialect) -> bytes | None:
-        """Return the JSON of a message, without the brackets of the list; empty if it is not sent.
-
-        None: only pydantic-ai can convert it.
-        """
-        ...
-
-    def read(self, body: bytes, dialect: WireDialect) -> ReadReply:
-        """Read a whole response. Raises `UnfamiliarResponse`, `msgspec.DecodeError`."""
-        ...
-
-    def stream(self, dialect: WireDialect) -> StreamReader: ...
-
-
+_CALL_MEMBERS: Final = frozenset({"role", "content", "tool_calls"})
 _NULL: Final = msgspec.Raw(b"null")
 """Default of members of any form. A member of the type `None` makes a response unfamiliar unless it is null."""
 
@@ -206,32 +130,52 @@ def _sent_call(call: ToolCall) -> JsonObject:
     return {"id": call.id, "type": "function", "function": function}
 
 
-def called(id: str | None, name: str | None, arguments: str | None, dialect: WireDialect) -> ToolCall:
-    """Return a tool call. Raises `UnfamiliarResponse` where something is missing or wrong."""
-    if not id or not name:
-        raise UnfamiliarResponse
-    dialect.check_text(name)
-    if arguments and dialect.breaks_special_tokens and _ZERO_WIDTH.search(arguments):
-        raise UnfamiliarResponse
-    try:
-        value = decode_json(arguments or "{}")
-    except JsonUnreadable as why:
-        raise UnfamiliarResponse from why
-    if not isinstance(value, dict):
-        raise UnfamiliarResponse
-    return ToolCall(id=id, name=name, arguments=value)
-
-
 def _events(*chunks: bytes) -> bytes:
     head = b'data: {"id":"1","object":"chat.completion.chunk","created":1,"model":"m",'
     return b"".join(head + chunk + b"}\n\n" for chunk in chunks)
 
 
-class ChatFormat:
+class _MessageList:
+    """The conversation is a list of messages that do not depend on each other; the first is the system prompt."""
+
+    system_key = ""
+
+    def dialect(
+        self, profile: Mapping[str, Any], sent: Sequence[JsonObject], answer: ModelResponse | None
+    ) -> WireDialect:
+        del answer
+        calls = next((message.items() for message in sent if "tool_calls" in message), ())
+        members = [(name, value) for name, value in calls if name not in _CALL_MEMBERS]
+        own = profile.get("openai_chat_thinking_field")
+        fields = tuple(dict.fromkeys((*([own] if own else ()), *WireDialect().thinking_fields)))
+        tags = profile.get("thinking_tags", (WireDialect().thinking_start, ""))
+        return WireDialect(
+            system_role=text_of(sent[0].get("role")) if sent else "",
+            thinking_start=tags[0],
+            thinking_fields=fields,
+            breaks_special_tokens=bool(profile.get("may_tokenize_special_tokens_in_content", False)),
+            ignores_leading_space=bool(profile.get("ignore_streamed_leading_whitespace", False)),
+            call_members=tuple((name, value) for name, value in members if isinstance(value, str)),
+        )
+
+    def converted(self, messages: bytes, message: Json) -> bytes | None:
+        del message
+        return messages[1:-1]
+
+    def leads(self, message: Json, previous: Json) -> tuple[bytes, bytes]:
+        del message, previous
+        return b"", b","
+
+    def joined(self, encoded: bytearray, dialect: WireDialect) -> bytes | None:
+        del dialect
+        return b"[%b]" % encoded
+
+
+class ChatFormat(_MessageList):
     """Chat Completions."""
 
     messages_key = "messages"
-    event_names = b""
+    event_names: tuple[bytes, ...] = ()
     sample_body = (
         b'{"id":"1","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"finish_reason":"tool_calls",'
         b'"message":{"role":"assistant","content":"Fine.","reasoning_content":"Hm.","tool_calls":[{"id":"c1",'
@@ -315,8 +259,8 @@ class _ChatStream:
         self._usage: _Usage | None = None
         self._finish_reason = ""
 
-    def feed(self, data: bytes) -> str:
-        chunk = _chunk(data)
+    def feed(self, event: WireEvent) -> str:
+        chunk = _chunk(event.data)
         if chunk.usage and self._usage:
             raise UnfamiliarResponse
         self._usage = chunk.usage or self._usage
@@ -451,11 +395,11 @@ _event = msgspec.json.Decoder(_ResponseEvent).decode
 _COMPLETED: Final = "completed"
 
 
-class ResponsesFormat:
+class ResponsesFormat(_MessageList):
     """Responses. Only messages and calls are read here: pydantic-ai reads the many other kinds of items."""
 
     messages_key = "input"
-    event_names = b"response."
+    event_names: tuple[bytes, ...] = (b"response.",)
     _HEAD: Final = (
         b'{"id":"r","object":"response","created_at":1,"model":"m","parallel_tool_calls":true,"tool_choice":"auto",'
         b'"tools":[],"status":"%b","output":[%b]%b}'
@@ -537,8 +481,10 @@ class _ResponsesStream:
         self._created = False
         self._whole: _Response | None = None
 
-    def feed(self, data: bytes) -> str:
-        event = _event(data)
+    def feed(self, event: WireEvent) -> str:
+        return self._read(_event(event.data))
+
+    def _read(self, event: _ResponseEvent) -> str:
         if self._whole is not None or self._created == (event.type == "response.created"):
             raise UnfamiliarResponse  # Something after the end, or before the beginning.
         match event.type:

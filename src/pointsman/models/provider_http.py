@@ -6,11 +6,11 @@ answering() ─▶ client ─▶ a response that is already here; nothing is sen
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Generator
+from collections.abc import AsyncIterator, Callable, Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import httpx2
 
@@ -84,11 +84,15 @@ def _is_json(response: httpx2.Response) -> bool:
     return response.headers.get("content-type", "").partition(";")[0].strip().lower() == "application/json"
 
 
+StandIn: TypeAlias = httpx2.Response | Exception | Callable[[httpx2.Request], httpx2.Response]
+"""A response, an error, or a function that returns the response to a request."""
+
+
 @dataclass(slots=True)
 class CannedResponse:
-    """A response, or an error, that answers requests in place of the network."""
+    """What answers requests in place of the network."""
 
-    answer: httpx2.Response | Exception
+    answer: StandIn
     requests: list[SentRequest] = field(default_factory=list["SentRequest"])
     """The requests that were answered."""
 
@@ -106,7 +110,7 @@ _stand_in: ContextVar[CannedResponse | None] = ContextVar("_stand_in", default=N
 
 
 @contextmanager
-def answering_with(answer: httpx2.Response | Exception) -> Generator[CannedResponse]:
+def answering_with(answer: StandIn) -> Generator[CannedResponse]:
     """Answer the requests inside the block with this response or error, without sending them."""
     stand_in = CannedResponse(answer)
     token = _stand_in.set(stand_in)
@@ -135,8 +139,9 @@ class ProviderClient(httpx2.AsyncClient):
         stand_in.requests.append(SentRequest(request, options))
         if isinstance(stand_in.answer, Exception):
             raise stand_in.answer
-        stand_in.answer.request = request
-        return stand_in.answer
+        response = stand_in.answer if isinstance(stand_in.answer, httpx2.Response) else stand_in.answer(request)
+        response.request = request
+        return response
 
 
 class _RecordedStream(httpx2.AsyncByteStream):

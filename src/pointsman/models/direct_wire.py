@@ -1,24 +1,26 @@
-"""The OpenAI API without its SDK: prepared JSON out, replies and streams read directly. Slow to import.
+"""Models without the SDKs of their providers: prepared JSON out, replies and streams read directly. Slow to import.
 
     ModelRequest ─┬─ messages ─ each encoded once ──────┐
                   └─ everything else ─▶ frame (cached) ─┴─▶ body ─▶ HTTP ─▶ reply, or a response for pydantic-ai
 
-The SDK and pydantic-ai convert the whole conversation by reflection for every request. Here a request is the JSON of
-its messages inside a frame: address, headers, and all other members of the body. Frames are not written here:
+SDKs and pydantic-ai convert the whole conversation by reflection for every request. Here a request is the JSON of
+its messages inside a frame: address, headers, and all other members of the body. The formats are in `openai_formats`
+and `anthropic_format`. Frames are not written here:
 pydantic-ai prepares a sample request with the same tools and settings, which is not sent, and the frame is cut out of
 it. So pydantic-ai still decides how a model wants its tools, settings and schemas.
 
 The same sample proves that this module agrees with pydantic-ai about this model: both must encode a sample conversation
 alike, and read a sample response alike. Where they do not, pydantic-ai keeps that part of the work. It also reads all
-responses that are not plain replies (errors, refusals, signed thoughts), so their meaning is defined in one place.
+responses that are not plain replies (errors, refusals, citations), so their meaning is defined in one place.
 """
 
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 import httpx2
 import msgspec
@@ -27,9 +29,9 @@ from pydantic_ai.direct import model_request, model_request_stream
 from pydantic_ai.messages import ModelResponse
 
 from pointsman.models.client_warnings import gathering_warnings
-from pointsman.models.openai_formats import SPECIAL_TOKEN, Format, ReadReply, UnfamiliarResponse, WireDialect
+from pointsman.models.openai_formats import SPECIAL_TOKEN
 from pointsman.models.provider_http import ProviderClient, SentRequest, answering_with, expect_stream
-from pointsman.models.transcript import role_of, text_of
+from pointsman.models.transcript import assistant_message, role_of, tool_message, user_message
 from pointsman.models.wire import (
     cut_off,
     to_messages,
@@ -39,6 +41,7 @@ from pointsman.models.wire import (
     usage_of,
     without_output_tool,
 )
+from pointsman.models.wire_format import Format, ReadReply, UnfamiliarResponse, WireDialect, WireEvent
 from pointsman.ports import EncodedMessages, ModelReply, ModelRequest, TextCallback, Thought
 from pointsman.values import Json, JsonObject
 
@@ -50,6 +53,7 @@ FRAMES_MAX: Final = 128
 _EVENTS: Final = "text/event-stream"
 _JSON: Final = "application/json"
 _DONE: Final = b"[DONE]"
+_NAME: Final = b"event: "
 _DRAIN_S: Final = 1.0
 """Wait for the end of a response whose last event has arrived; then its connection can be used again."""
 
@@ -70,12 +74,28 @@ SAMPLE: Final[tuple[JsonObject, ...]] = (
     {"role": "assistant", "content": "Done."},
     {"role": "system", "content": "Be brief."},
     {"role": "user", "content": "Go on."},
+    {"role": "user", "content": "Please."},
 )
 """A conversation with every kind of message that formats encode."""
-SAMPLE_REQUEST: Final = ModelRequest(model="", system="Be kind.", messages=[*SAMPLE])
+_SAMPLE_SYSTEM: Final = "Be kind."
 _DROPPED: Final = frozenset({"content-encoding", "content-length", "transfer-encoding"})
-_CALL_MEMBERS: Final = frozenset({"role", "content", "tool_calls"})
 _COMPUTED: Final = frozenset({b"content-length", b"cookie"})
+
+
+class FrameBody(NamedTuple):
+    """The body of a request, cut at the messages and, where it is a member of its own, at the system prompt."""
+
+    before: bytes
+    after: bytes
+    """What follows the messages, or lies between them and the system prompt."""
+    system_start: bytes = b""
+    system_end: bytes = b""
+    rest: bytes = b""
+
+    def filled(self, messages: bytes, system: str) -> bytes:
+        """Return the whole body. An empty system prompt is left out."""
+        text = (self.system_start, msgspec.json.encode(system), self.system_end) if self.system_start and system else ()
+        return b"".join((self.before, messages, self.after, *text, self.rest))
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,11 +107,12 @@ class Frame:
     extensions: dict[str, Any]
     options: dict[str, Any]
     """Further arguments of `send`."""
-    before: bytes
-    after: bytes
+    body: FrameBody
     dialect: WireDialect
     reads: bool
     """Whether replies are read here."""
+    streams: bool
+    """Whether the response is a stream. pydantic-ai streams long answers also if the caller does not."""
     warnings: tuple[str, ...]
 
 
@@ -128,7 +149,7 @@ class UnreadResponse:
         return on_new_text
 
 
-class OpenAIWire:
+class DirectWire:
     """Sends the requests of one model with one key."""
 
     def __init__(self, model: Model, client: ProviderClient, format: Format, *, reads: bool) -> None:
@@ -146,19 +167,34 @@ class OpenAIWire:
         frame = await self._frame(request, streams=streams)
         if frame is None:
             return None
-        dialect, messages = frame.dialect, request.messages
+        messages = request.messages
         if request.system and messages and role_of(messages[0]) == "system":
             return None  # Some models accept only one system message at the beginning.
         encoded = request.encoded or EncodedMessages()
-        for message in messages[encoded.begin(messages, dialect) :]:
+        if not await self._add(encoded, request, frame.dialect):
+            return None
+        body = self._body(frame.body, encoded, request.system, frame.dialect)
+        return None if body is None else PreparedRequest(request, frame, body)
+
+    async def _add(self, encoded: EncodedMessages, request: ModelRequest, dialect: WireDialect) -> bool:
+        """Encode the messages that are new since the request before. Return False if only pydantic-ai can."""
+        for message in request.messages[encoded.begin(request.messages, dialect) :]:
             if (found := self._encoded(message, dialect)) is None:
                 found = await self._converted(message, request)
             if found is None:
-                return None
-            encoded.add(message, found)
-        system = self._format.encode(_system(request.system), dialect) if request.system else None
-        parts = [part for part in (system, encoded.joined) if part]
-        return PreparedRequest(request, frame, b"".join((frame.before, b",".join(parts), frame.after)))
+                return False
+            first, between = self._format.leads(message, encoded.last)
+            encoded.add(message, found, first=first, between=between)
+        return True
+
+    def _body(self, frame: FrameBody, encoded: EncodedMessages, system: str, dialect: WireDialect) -> bytes | None:
+        """Return the body of a request. None: pydantic-ai must send it."""
+        joined = encoded.joined
+        if system and not self._format.system_key:
+            first = self._format.encode({"role": "system", "content": system}, dialect) or b""
+            joined = bytearray(b",".join((first, joined)) if joined else first)
+        messages = self._format.joined(joined, dialect)
+        return None if messages is None else frame.filled(messages, system)
 
     def _encoded(self, message: Json, dialect: WireDialect) -> bytes | None:
         """Return the JSON of one message; None: pydantic-ai must convert it."""
@@ -172,9 +208,11 @@ class OpenAIWire:
         """Return the JSON of one message as pydantic-ai converts it; None: it depends on other messages."""
         if isinstance(message, dict) and message.get("raw") is not None:
             return None
+        if self._format.system_key and role_of(message) == "system":
+            return None
         sample = replace(request, system="", messages=[message])
         sent, _, _ = await self._sampled(sample, streams=False)
-        return None if sent is None else sent.messages[1:-1]
+        return None if sent is None else self._format.converted(sent.messages, message)
 
     async def _frame(self, request: ModelRequest, *, streams: bool) -> Frame | None:
         key = msgspec.json.encode(
@@ -190,61 +228,77 @@ class OpenAIWire:
 
     async def _learned(self, request: ModelRequest, *, streams: bool) -> Frame | None:
         """Return the frame for the tools and settings of a request; None: its messages are not as expected."""
-        sample = replace(request, system=SAMPLE_REQUEST.system, messages=SAMPLE_REQUEST.messages)
+        messages = [one for one in SAMPLE if not (self._format.system_key and role_of(one) == "system")]
+        sample = replace(request, system=_SAMPLE_SYSTEM, messages=messages)
         sent, answer, warnings = await self._sampled(sample, streams=streams)
         if sent is None:
             return None
         objects: list[JsonObject] = msgspec.json.decode(sent.messages)
-        dialect = self._dialect(objects)
-        encoded = [self._format.encode(one, dialect) or b"" for one in (_system(sample.system), *SAMPLE)]
-        if msgspec.json.decode(b"[" + b",".join(encoded) + b"]") != objects:
+        profile = cast("dict[str, Any]", self._model.profile)
+        dialect = self._format.dialect(profile, objects, answer)
+        if not self._sends(sent, sample, dialect):
             return None
-        reads = self._reads and answer is not None and self._agrees(answer, sample, dialect, streams=streams)
+        reads = False
+        if self._reads and answer is not None and (sent.streams or not streams):
+            ours, theirs = self._sample_reply(sample, dialect, streams=sent.streams), to_reply(answer, sample)
+            reads = ours is not None and self._agrees(ours, theirs, dialect)
+            if reads and ours is not None and dialect.origin is not None:
+                reads = await self._echoes(ours, sample, dialect)
+        if not reads:
+            dialect = dataclasses.replace(dialect, origin=None)
         return Frame(
             url=sent.request.url,
             headers=httpx2.Headers([pair for pair in sent.request.headers.raw if pair[0].lower() not in _COMPUTED]),
             extensions=sent.request.extensions,
             options=sent.options,
-            before=sent.before + b"[",
-            after=b"]" + sent.after,
-            dialect=dialect,
+            body=sent.body,
+            # One object per dialect: encoded messages belong to it.
+            dialect=self._dialects.setdefault(dialect, dialect),
             reads=reads,
+            streams=sent.streams,
             warnings=warnings,
         )
 
-    def _dialect(self, objects: Sequence[JsonObject]) -> WireDialect:
-        """Return the dialect that the sample conversation shows, and the model's profile."""
-        calls = next((message.items() for message in objects if "tool_calls" in message), ())
-        members = [(name, value) for name, value in calls if name not in _CALL_MEMBERS]
-        profile = cast("dict[str, Any]", self._model.profile)
-        own = profile.get("openai_chat_thinking_field")
-        fields = tuple(dict.fromkeys((*([own] if own else ()), *WireDialect().thinking_fields)))
-        tags = profile.get("thinking_tags", (WireDialect().thinking_start, ""))
-        dialect = WireDialect(
-            system_role=text_of(objects[0].get("role")) if objects else "",
-            thinking_start=tags[0],
-            thinking_fields=fields,
-            breaks_special_tokens=bool(profile.get("may_tokenize_special_tokens_in_content", False)),
-            ignores_leading_space=bool(profile.get("ignore_streamed_leading_whitespace", False)),
-            call_members=tuple((name, value) for name, value in members if isinstance(value, str)),
-        )
-        # One object per dialect: encoded messages belong to it.
-        return self._dialects.setdefault(dialect, dialect)
+    def _sends(self, sent: _RequestParts, sample: ModelRequest, dialect: WireDialect) -> bool:
+        """Return whether a sample is encoded here as pydantic-ai encodes it."""
+        encoded = EncodedMessages()
+        for message in sample.messages:
+            found = self._format.encode(message, dialect)
+            if found is None:
+                return False
+            first, between = self._format.leads(message, encoded.last)
+            encoded.add(message, found, first=first, between=between)
+        body = self._body(sent.body, encoded, sample.system, dialect)
+        return body is not None and msgspec.json.decode(body) == msgspec.json.decode(sent.request.content)
 
-    def _agrees(self, answer: ModelResponse, sample: ModelRequest, dialect: WireDialect, *, streams: bool) -> bool:
-        """Return whether the sample response is read here as pydantic-ai reads it."""
-        has_known_fields = {*WireDialect().thinking_fields} >= {*dialect.thinking_fields}
+    async def _echoes(self, reply: ModelReply, sample: ModelRequest, dialect: WireDialect) -> bool:
+        """Return whether a reply with signed thoughts is sent back as pydantic-ai sends it."""
+        results = [tool_message(call, "seen", name="") for call in reply.tool_calls]
+        sample = replace(sample, messages=[user_message("Ask."), assistant_message(reply, name=""), *results])
+        sent, _, _ = await self._sampled(sample, streams=False)
+        return sent is not None and self._sends(sent, sample, dialect)
+
+    def _sample_reply(self, sample: ModelRequest, dialect: WireDialect, *, streams: bool) -> ModelReply | None:
+        """Return the sample response as it is read here; None: it cannot be read."""
+        format = self._format
         try:
-            if streams:
-                reader = self._format.stream(dialect)
-                for data in EventLines(self._format.event_names).feed(self._format.sample_events):
-                    reader.feed(data)
-                found = reader.answer()
-            else:
-                found = self._format.read(self._format.sample_body, dialect)
+            if not streams:
+                return self._reply(format.read(format.sample_body, dialect), sample)
+            reader = format.stream(dialect)
+            for event in EventLines(format.event_names).feed(format.sample_events):
+                reader.feed(event)
+            return self._reply(reader.answer(), sample)
         except (UnfamiliarResponse, msgspec.DecodeError):
+            return None
+
+    def _agrees(self, ours: ModelReply, theirs: ModelReply, dialect: WireDialect) -> bool:
+        """Return whether the sample response is read here as pydantic-ai reads it. What is sent back must be alike."""
+        if not {*WireDialect().thinking_fields} >= {*dialect.thinking_fields}:
             return False
-        return has_known_fields and self._reply(found, sample) == to_reply(answer, sample)
+        if dialect.origin is None:
+            return ours == theirs
+        echoes = [self._format.encode(assistant_message(reply, name=""), dialect) for reply in (ours, theirs)]
+        return None not in echoes and echoes[0] == echoes[1] and replace(ours, raw=None) == replace(theirs, raw=None)
 
     async def _sampled(
         self, sample: ModelRequest, *, streams: bool
@@ -252,9 +306,7 @@ class OpenAIWire:
         """Let pydantic-ai send a request that is answered here. Return the request, the reply and warnings."""
         model, answer = self._model, None
         settings, parameters = to_settings(sample, system=model.system), to_parameters(sample, model)
-        body, type = (self._format.sample_events, _EVENTS) if streams else (self._format.sample_body, _JSON)
-        stand_in = httpx2.Response(200, headers={"content-type": type}, content=body)
-        with answering_with(stand_in) as sent, gathering_warnings() as warnings:
+        with answering_with(self._sample_response) as sent, gathering_warnings() as warnings:
             try:
                 if streams:
                     async with model_request_stream(
@@ -271,7 +323,13 @@ class OpenAIWire:
                 answer = None
         if len(sent.requests) != 1:
             return None, None, ()
-        return _RequestParts.of(sent.requests[0], self._format.messages_key), answer, tuple(warnings)
+        return _RequestParts.of(sent.requests[0], self._format, sample.system), answer, tuple(warnings)
+
+    def _sample_response(self, request: httpx2.Request) -> httpx2.Response:
+        body, type = (
+            (self._format.sample_events, _EVENTS) if _wants_stream(request) else (self._format.sample_body, _JSON)
+        )
+        return httpx2.Response(200, headers={"content-type": type}, content=body)
 
     async def send(self, prepared: PreparedRequest, on_text: TextCallback | None) -> ModelReply | UnreadResponse:
         """Send a request and return the reply, or the response if pydantic-ai must read it."""
@@ -284,9 +342,9 @@ class OpenAIWire:
         except Exception as why:  # pydantic-ai names it.
             return UnreadResponse(why)
         type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if not frame.reads or not response.is_success or type != (_JSON if on_text is None else _EVENTS):
+        if not frame.reads or not response.is_success or type != (_EVENTS if frame.streams else _JSON):
             return UnreadResponse(response)
-        if on_text is not None:
+        if frame.streams:
             return await self._streamed(response, prepared, on_text)
         try:
             return self._reply(self._format.read(response.content, frame.dialect), prepared.request, frame)
@@ -301,7 +359,7 @@ class OpenAIWire:
         return httpx2.Request("POST", frame.url, headers=frame.headers, content=body, extensions=frame.extensions)
 
     async def _streamed(
-        self, response: httpx2.Response, prepared: PreparedRequest, on_text: TextCallback
+        self, response: httpx2.Response, prepared: PreparedRequest, on_text: TextCallback | None
     ) -> ModelReply | UnreadResponse:
         received, lines, sent_chars = bytearray(), EventLines(self._format.event_names), [0, 0]
         reader, chunks = self._format.stream(prepared.frame.dialect), response.aiter_bytes()
@@ -313,8 +371,8 @@ class OpenAIWire:
         try:
             async for chunk in chunks:
                 received += chunk
-                for data in lines.feed(chunk):
-                    if text := reader.feed(data):
+                for event in lines.feed(chunk):
+                    if (text := reader.feed(event)) and on_text is not None:
                         sent_chars[isinstance(text, Thought)] += len(text)
                         on_text(text)
                 if lines.is_done:
@@ -346,66 +404,94 @@ class OpenAIWire:
         warnings = cut_off(answer.finish_reason, request)
         if frame is not None:
             warnings = (*frame.warnings, *warnings)
-        return ModelReply(text=text, tool_calls=calls, usage=usage, model=answer.model, warnings=warnings)
+        return ModelReply(
+            text=text, tool_calls=calls, usage=usage, model=answer.model, raw=answer.raw, warnings=warnings
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class _RequestParts:
-    """A sent request, cut at its messages."""
+    """A sent request, cut into frame and messages."""
 
     request: httpx2.Request
     options: dict[str, Any]
-    before: bytes
+    body: FrameBody
     messages: bytes
-    after: bytes
+    streams: bool
+    """Whether it asks for a stream."""
 
     @classmethod
-    def of(cls, request: SentRequest, key: str) -> _RequestParts | None:
+    def of(cls, request: SentRequest, format: Format, system: str) -> _RequestParts | None:
+        """Cut a request with this system prompt. Return None if it has another form."""
         try:
             body = msgspec.json.decode(request.request.content, type=dict[str, msgspec.Raw])
         except msgspec.DecodeError:
             return None
-        if not bytes(body.get(key, b"")).startswith(b"["):
+        members = {name: bytes(value) for name, value in body.items()}
+        messages = members.get(format.messages_key, b"")
+        if not messages.startswith(b"["):
             return None
-        members = [(name, msgspec.json.encode(name) + b":", bytes(value)) for name, value in body.items()]
-        at = [*body].index(key)
-        before = b"".join(label + value + b"," for _, label, value in members[:at])
-        after = b"".join(b"," + label + value for _, label, value in members[at + 1 :])
-        _, label, messages = members[at]
-        return cls(request.request, request.options, b"{" + before + label, messages, after + b"}")
+        labelled = {name: b",%b:%b" % (msgspec.json.encode(name), value) for name, value in members.items()}
+        at = [*members].index(format.messages_key)
+        label = b",%b:" % msgspec.json.encode(format.messages_key)
+        before = b"{" + (b"".join([*labelled.values()][:at]) + label)[1:]
+        following = {name: labelled[name] for name in [*members][at + 1 :]}
+        frame = FrameBody(before, b"".join(following.values()) + b"}")
+        if format.system_key and system:
+            text = msgspec.json.encode(system)
+            if following.get(format.system_key, b"").count(text) != 1:
+                return None
+            start, _, end = following[format.system_key].partition(text)
+            place, parts = [*following].index(format.system_key), [*following.values()]
+            frame = FrameBody(before, b"".join(parts[:place]), start, end, b"".join(parts[place + 1 :]) + b"}")
+        return cls(request.request, request.options, frame, messages, _wants_stream(request.request))
+
+
+def _wants_stream(request: httpx2.Request) -> bool:
+    try:
+        return msgspec.json.decode(request.content, type=_Streaming).stream is True
+    except msgspec.DecodeError:
+        return False
+
+
+class _Streaming(msgspec.Struct):
+    stream: bool | None = None
 
 
 class EventLines:
-    """Splits a stream into the data of its events."""
+    """Splits a stream into its events."""
 
-    def __init__(self, names: bytes = b"") -> None:
+    def __init__(self, names: tuple[bytes, ...] = ()) -> None:
         """`names`: see `Format.event_names`."""
-        self._name = b"event: " + names if names else b":"
+        self._names = tuple(_NAME + name for name in names) or (b":",)
         self._rest = b""
         self.is_done = False
         """The last event has arrived."""
         self._is_open = False
+        self._name = b""
 
-    def feed(self, chunk: bytes) -> Sequence[bytes]:
-        """Return the data of the complete events. Raises `UnfamiliarResponse` for events of other names and for events
-        with several lines of data."""
+    def feed(self, chunk: bytes) -> Sequence[WireEvent]:
+        """Return the complete events. Raises `UnfamiliarResponse` for events of other names and for events with several
+        lines of data."""
         lines = (self._rest + chunk).split(b"\n")
         self._rest = lines.pop()
-        chunks: list[bytes] = []
+        events: list[WireEvent] = []
         for line in lines:
             line = line.rstrip(b"\r")
             if not line:
-                self._is_open = False
+                self._is_open, self._name = False, b""
             elif line.startswith(b"data:") and not self._is_open and b"\r" not in line:
                 self._is_open = True
                 data = line[5:].strip()
                 if data.startswith(_DONE):
                     self.is_done = True
                     break
-                chunks.append(data)
-            elif not line.startswith((b":", self._name)):
+                events.append(WireEvent(self._name, data))
+            elif line.startswith(self._names):
+                self._name = line[len(_NAME) :].strip() if line.startswith(_NAME) else self._name
+            elif not line.startswith(b":"):
                 raise UnfamiliarResponse
-        return chunks
+        return events
 
 
 class _Resumed(httpx2.AsyncByteStream):
@@ -449,7 +535,3 @@ async def _drain(response: httpx2.Response, chunks: AsyncIterator[bytes]) -> Non
         pass  # The reply is complete.
     finally:
         await response.aclose()
-
-
-def _system(text: str) -> JsonObject:
-    return {"role": "system", "content": text}
