@@ -1,4 +1,4 @@
-"""Loopback server that speaks the OpenAI wire with canned replies: `python -m bench.openai_server --rounds N`.
+"""Loopback server of models with canned replies: `python -m bench.openai_server --rounds N`.
 
 For benchmarks of agents. The first line on standard output is the address to use as `base_url`. The server decides by
 the request alone, so it serves any number of agents at once: a conversation with fewer than N tool results receives a
@@ -7,6 +7,7 @@ text. It serves
 
     POST /v1/chat/completions     whole or streamed (`stream`)
     POST /v1/responses            whole or streamed
+    POST /v1/messages             whole or streamed, the API of Anthropic
     GET  /v1/statistics           {"requests", "bytes", "connections", "cpu_s"} since the start
 
 `running()` starts the server in a process of its own and returns its address, for use inside benchmarks.
@@ -68,14 +69,30 @@ class Offered(msgspec.Struct):
 
     name: str = ""
     parameters: Parameters = Parameters()
+    input_schema: Parameters | None = None
+    """The name of `parameters` in the messages wire."""
     function: Offered | None = None
 
 
+class Block(msgspec.Struct):
+    """A part of a message of the messages wire."""
+
+    type: str = ""
+
+
 class Turn(msgspec.Struct):
-    """A message of the chat wire, or an item of the Responses wire."""
+    """A message of the chat or messages wire, or an item of the Responses wire."""
 
     role: str = ""
     type: str = ""
+    content: str | list[Block] | None = None
+
+    @property
+    def results(self) -> int:
+        """Tool results in it."""
+        if self.role == "tool" or self.type == "function_call_output":
+            return 1
+        return sum(part.type == "tool_result" for part in self.content) if isinstance(self.content, list) else 0
 
 
 class Conversation(msgspec.Struct):
@@ -91,7 +108,7 @@ class Conversation(msgspec.Struct):
     def results(self) -> int:
         """Tool results received so far."""
         turns = [*self.messages, *(self.input if isinstance(self.input, list) else ())]
-        return sum(turn.role == "tool" or turn.type == "function_call_output" for turn in turns)
+        return sum(turn.results for turn in turns)
 
     @property
     def tool(self) -> Offered:
@@ -100,7 +117,7 @@ class Conversation(msgspec.Struct):
 
     def arguments(self, number: int) -> str:
         """Return arguments that fit the schema: the number for each required property."""
-        parameters = self.tool.parameters
+        parameters = self.tool.input_schema or self.tool.parameters
         samples: dict[str, object] = {"integer": number, "number": number, "boolean": True, "array": [], "object": {}}
         given = {
             name: samples.get(parameters.properties.get(name, Property()).type, f"number {number}")
@@ -123,7 +140,7 @@ class Answers:
         numbers = range(asked.results + 1, asked.results + self._canned.calls + 1)
         return [(f"call_{number}", asked.arguments(number)) for number in numbers]
 
-    def chat(self, asked: Conversation, size: int) -> bytes:
+    def chat(self, asked: Conversation, size: int) -> Body:
         message: Body = {"role": "assistant", "content": None}
         if calls := self.calls(asked):
             message["tool_calls"] = [
@@ -133,9 +150,8 @@ class Answers:
         else:
             message["content"] = self._text
         choice = {"index": 0, "message": message, "finish_reason": "tool_calls" if calls else "stop"}
-        return msgspec.json.encode(
-            {**_head(asked, "chat.completion"), "choices": [choice], "usage": _chat_usage(size, self._canned.words)}
-        )
+        usage = _chat_usage(size, self._canned.words)
+        return {**_head(asked, "chat.completion"), "choices": [choice], "usage": usage}
 
     def chat_events(self, asked: Conversation, size: int) -> Iterator[bytes]:
         head = _head(asked, "chat.completion.chunk")
@@ -201,6 +217,40 @@ class Answers:
                 yield event("response.content_part.done", {**place, "part": self._part()})
             yield event("response.output_item.done", {"output_index": at, "item": item})
         yield event("response.completed", {"response": self.response(asked, size)})
+
+    def message(self, asked: Conversation, size: int) -> Body:
+        calls = self.calls(asked)
+        content = [
+            {"type": "tool_use", "id": name, "name": asked.tool.name, "input": msgspec.json.decode(arguments)}
+            for name, arguments in calls
+        ]
+        usage: Body = {"input_tokens": size // 4, "output_tokens": self._canned.words}
+        head: Body = {"id": "msg_1", "type": "message", "role": "assistant", "model": asked.model, "usage": usage}
+        stop: Body = {"stop_reason": "tool_use" if calls else "end_turn", "stop_sequence": None}
+        return {**head, **stop, "content": content or [{"type": "text", "text": self._text}]}
+
+    def message_events(self, asked: Conversation, size: int) -> Iterator[bytes]:
+        def event(kind: str, **fields: object) -> bytes:
+            return f"event: {kind}\n".encode() + _event({"type": kind, **fields})
+
+        message = self.message(asked, size)
+        yield event("message_start", message={**message, **_NO_CONTENT, "stop_reason": None})
+        calls = self.calls(asked)
+        for index, (name, arguments) in enumerate(calls):
+            block = {"type": "tool_use", "id": name, "name": asked.tool.name, "input": {}}
+            yield event("content_block_start", index=index, content_block=block)
+            yield event(
+                "content_block_delta", index=index, delta={"type": "input_json_delta", "partial_json": arguments}
+            )
+            yield event("content_block_stop", index=index)
+        if not calls:
+            yield event("content_block_start", index=0, content_block={"type": "text", "text": ""})
+            for word in self._words():
+                yield event("content_block_delta", index=0, delta={"type": "text_delta", "text": word})
+            yield event("content_block_stop", index=0)
+        end = {"stop_reason": message["stop_reason"], "stop_sequence": None}
+        yield event("message_delta", delta=end, usage={"output_tokens": self._canned.words})
+        yield event("message_stop")
 
     def _words(self) -> Iterator[str]:
         for at, word in enumerate(self._text.split(" ")):
@@ -273,18 +323,21 @@ class OpenAIServer:
             found = {"requests": self._requests, "bytes": self._bytes, "connections": self._connections}
             writer.write(_whole(msgspec.json.encode({**found, "cpu_s": time.process_time()})))
             return
-        responses = path.endswith(b"/responses")
         self._requests += 1
         self._bytes += len(body)
         asked = _decode(body)
         answers, size = self._answers, len(body)
+        match path.rpartition(b"/")[2]:
+            case b"responses":
+                whole, events = answers.response, answers.response_events
+            case b"messages":
+                whole, events = answers.message, answers.message_events
+            case _:
+                whole, events = answers.chat, answers.chat_events
         if asked.stream:
-            events = answers.response_events(asked, size) if responses else answers.chat_events(asked, size)
-            await self._stream(events, writer)
-        elif responses:
-            writer.write(_whole(msgspec.json.encode(answers.response(asked, size))))
+            await self._stream(events(asked, size), writer)
         else:
-            writer.write(_whole(answers.chat(asked, size)))
+            writer.write(_whole(msgspec.json.encode(whole(asked, size))))
         await writer.drain()
 
     async def _stream(self, events: Iterator[bytes], writer: asyncio.StreamWriter) -> None:
