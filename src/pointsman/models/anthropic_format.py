@@ -352,7 +352,9 @@ class MessagesFormat:
             case ("system", _) | (_, {"content": [*_]}):
                 return None
             case _:
-                return _encode(_text_block(content_of(message)))
+                # pydantic-ai leaves out empty texts, and with them the message, if it holds nothing else.
+                text = content_of(message)
+                return _encode(_text_block(text)) if text else None
 
     def converted(self, messages: bytes, message: Json) -> bytes | None:
         try:
@@ -498,7 +500,7 @@ class _MessageStream:
                 self._stop_block(found.index)
             case _MessageDelta():
                 self._finish(found)
-            case _MessageStop():
+            case _:
                 self._is_complete = True
         return ""
 
