@@ -102,7 +102,7 @@ _NULL: Final = msgspec.Raw(b"null")
 """Default of members of any form. A member of the type `None` makes a response unfamiliar unless it is null."""
 
 
-class _Usage(msgspec.Struct, forbid_unknown_fields=True):
+class _MessagesUsage(msgspec.Struct, forbid_unknown_fields=True):
     # Other members may change what counts as input. In a stream, later counts replace earlier ones.
     input_tokens: int | None = None
     output_tokens: int | None = None
@@ -116,9 +116,9 @@ class _Usage(msgspec.Struct, forbid_unknown_fields=True):
     service_tier: msgspec.Raw = _NULL
     speed: msgspec.Raw = _NULL
 
-    def updated(self, later: _Usage) -> _Usage:
+    def updated(self, later: _MessagesUsage) -> _MessagesUsage:
         """Return these counts with those of a later event."""
-        return _Usage(
+        return _MessagesUsage(
             self.input_tokens if later.input_tokens is None else later.input_tokens,
             self.output_tokens if later.output_tokens is None else later.output_tokens,
             _later(self.cache_creation_input_tokens, later.cache_creation_input_tokens),
@@ -142,7 +142,7 @@ class _Head(msgspec.Struct):
     type: Literal["message"]
     role: Literal["assistant"]
     model: str
-    usage: _Usage
+    usage: _MessagesUsage
     stop_reason: str | None = None
     stop_details: None = None
     container: None = None
@@ -197,7 +197,7 @@ class _End(msgspec.Struct):
 
 class _MessageDelta(msgspec.Struct, tag="message_delta"):
     delta: _End
-    usage: _Usage
+    usage: _MessagesUsage
     input_transformations: list[None] | None = None
 
 
@@ -254,7 +254,7 @@ class _Parts:
             {"part_kind": "tool-call", "tool_name": call.name, "args": call.arguments, "tool_call_id": call.id}
         )
 
-    def reply(self, head: _Head, usage: _Usage, stop_reason: str | None) -> ReadReply:
+    def reply(self, head: _Head, usage: _MessagesUsage, stop_reason: str | None) -> ReadReply:
         """Return the reply. Raises `UnfamiliarResponse` if its end, or its signature, is not familiar."""
         finish_reason, origin = _FINISH_REASONS.get(stop_reason or ""), self._dialect.origin
         if finish_reason is None or head.input_transformations or (self._is_signed and origin is None):
@@ -475,7 +475,7 @@ class _MessageStream:
     def __init__(self, dialect: WireDialect) -> None:
         self._parts = _Parts(dialect)
         self._head: _Head | None = None
-        self._usage = _Usage()
+        self._usage = _MessagesUsage()
         self._block: _Block | None = None
         self._index = -1
         self._pieces: list[str] = []

@@ -14,8 +14,6 @@ from collections.abc import Callable
 from functools import cache
 from typing import ClassVar, Final, Protocol
 
-from msgspec import structs
-
 from pointsman.errors import CallerError, OperatorError
 from pointsman.redaction import head
 from pointsman.tools.sandbox.limits import Job, Preference, SandboxLimits
@@ -147,10 +145,6 @@ def _tried(sandbox: Sandbox) -> Sandbox:
     return sandbox
 
 
-BY_SIGNAL: Final = 128
-"""Added by shells to the number of the signal that ended a program."""
-
-
 class SandboxTimeout(CallerError):
     """Raised when a program exceeds its time limit; the program is killed."""
 
@@ -183,4 +177,4 @@ async def bounded(sandbox: Sandbox, job: Job, stdin: bytes = b"") -> ProcessResu
             f"the sandbox {sandbox.name!r} did not start the program: {first_line}",
             hint="`pointsman doctor` shows the state of the sandbox.",
         )
-    return ended if ended.code <= BY_SIGNAL else structs.replace(ended, code=BY_SIGNAL - ended.code)
+    return ended

@@ -29,6 +29,8 @@ CHUNK: Final = 65_536
 STOPPED: Final = frozenset({"T", "t", "Z", "X", ""})
 """States of a process that starts no child any more."""
 STOP_LOOK_S: Final = 0.001
+BY_SIGNAL: Final = 128
+"""Added by shells to the number of the signal that ended a program."""
 
 
 class OutputTooLarge(CallerError):
@@ -199,13 +201,13 @@ class _RunningProgram:
         for stream in (process.stdin, process.stdout, process.stderr):
             if stream is not None:
                 stream.close()
-        return code
+        return code if code <= BY_SIGNAL else BY_SIGNAL - code
 
 
 def _write(to: int, unsent: memoryview) -> memoryview:
     """Write what the pipe takes. Returns the rest; a program need not read its input."""
     try:
-        return unsent[os.write(to, unsent[:CHUNK]) :]
+        return unsent[os.write(to, unsent) :]
     except BlockingIOError:
         return unsent
     except (BrokenPipeError, ConnectionResetError):
