@@ -81,13 +81,16 @@ class _Names(Mapping[str, object]):
         return len(self._module)
 
 
-def checks_arguments(cls: type[C]) -> type[C]:
-    """Check the arguments of all public methods of a class, and of its constructor."""
+def checks_arguments(cls: type[C], *, when: Callable[[object], bool] | None = None) -> type[C]:
+    """Check the arguments of all public methods of a class, and of its constructor.
+
+    `when`: which objects are used by programs; others pass arguments that are checked already.
+    """
     for name, member in [*vars(cls).items()]:
         if name.startswith("_") and name != "__init__":
             continue
         if isinstance(member, FunctionType) and _has_parameters(member):
-            setattr(cls, name, _checked(member, cls.__name__))
+            setattr(cls, name, _checked(member, cls.__name__, when=None if name == "__init__" else when))
         elif isinstance(member, classmethod):
             function = cast("classmethod[object, ..., object]", member).__func__
             setattr(cls, name, classmethod(_checked(cast("FunctionType", function), cls.__name__)))
@@ -111,12 +114,16 @@ def _has_parameters(function: FunctionType) -> bool:
     return code.co_argcount + code.co_kwonlyargcount > 1 or bool(code.co_flags & flags)
 
 
-def _checked(function: FunctionType, owner: str, *, has_owner: bool = True) -> Callable[..., object]:
+def _checked(
+    function: FunctionType, owner: str, *, has_owner: bool = True, when: Callable[[object], bool] | None = None
+) -> Callable[..., object]:
     """`has_owner`: the first parameter is the object or the class."""
     check = _Check(function, owner, has_owner=has_owner)
 
     @wraps(function)
     def call(*args: object, **options: object) -> object:
+        if when is not None and not when(args[0]):
+            return function(*args, **options)
         given, named = check.checked(args, options)
         return function(*given, **named)
 

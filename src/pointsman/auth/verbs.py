@@ -85,11 +85,17 @@ class Acting:
             await _refuse(self, rule, self.target, code)
 
 
+def is_of_program(verbs: object) -> bool:
+    """Return whether verbs are used by a program, not by a face."""
+    return isinstance(verbs, Verbs) and not verbs.acting.via
+
+
 class Verbs:
-    """Base of the classes of verbs. Their methods check the types of their arguments, before role and audit entry."""
+    """Base of the classes of verbs. Methods called by programs check the types of their arguments, before role and
+    audit entry; faces, which name their operation, pass arguments that they have read."""
 
     def __init_subclass__(cls) -> None:
-        checks_arguments(cls)
+        checks_arguments(cls, when=is_of_program)
 
     def __init__(self, acting: Acting) -> None:
         self.acting = acting
