@@ -237,7 +237,7 @@ class Answers:
         yield event("message_start", message={**message, **_NO_CONTENT, "stop_reason": None})
         calls = self.calls(asked)
         for index, (name, arguments) in enumerate(calls):
-            block = {"type": "tool_use", "id": name, "name": asked.tool.name, "input": {}}
+            block: dict[str, object] = {"type": "tool_use", "id": name, "name": asked.tool.name, "input": {}}
             yield event("content_block_start", index=index, content_block=block)
             yield event(
                 "content_block_delta", index=index, delta={"type": "input_json_delta", "partial_json": arguments}

@@ -106,7 +106,13 @@ def named(*events: JsonObject) -> list[bytes | Exception]:
 def streamed(body: JsonObject) -> list[JsonObject]:
     """The events of a reply, with two deltas for each text, thought and call."""
     usage = cast("JsonObject", body["usage"])
-    begun = {**body, "content": [], "stop_reason": None, "stop_sequence": None, "usage": {**usage, "output_tokens": 1}}
+    begun: JsonObject = {
+        **body,
+        "content": [],
+        "stop_reason": None,
+        "stop_sequence": None,
+        "usage": {**usage, "output_tokens": 1},
+    }
     found: list[JsonObject] = [{"type": "message_start", "message": begun}, {"type": "ping"}]
     for index, block in enumerate(cast("list[JsonObject]", body["content"])):
         found += block_events(index, block)
@@ -116,27 +122,29 @@ def streamed(body: JsonObject) -> list[JsonObject]:
 
 
 def block_events(index: int, block: JsonObject) -> list[JsonObject]:
-    begun, deltas = block, list[JsonObject]()
+    begun = block
+    deltas: list[Json] = []
+    citation: JsonObject = {"type": "citations_delta", "citation": CITATION}
     match block:
         case {"type": "text", "text": str(text)}:
             begun = {**block, "text": "", **({"citations": []} if block.get("citations") else {})}
             deltas = [{"type": "text_delta", "text": one} for one in (text[:2], text[2:])]
-            deltas += [{"type": "citations_delta", "citation": CITATION}] if block.get("citations") else []
+            deltas += [citation] if block.get("citations") else []
         case {"type": "thinking", "thinking": str(text), "signature": signature}:
             begun = {**block, "thinking": "", "signature": ""}
-            deltas = [{"type": "thinking_delta", "thinking": one} for one in (text[:1], text[1:])]
-            deltas.append({"type": "signature_delta", "signature": signature})
+            thoughts: list[Json] = [{"type": "thinking_delta", "thinking": one} for one in (text[:1], text[1:])]
+            deltas = [*thoughts, {"type": "signature_delta", "signature": signature}]
         case {"input": arguments}:
             text = json.dumps(arguments)
             begun = {**block, "input": {}}
             deltas = [{"type": "input_json_delta", "partial_json": one} for one in ("", text[:3], text[3:])]
         case _:
             pass
-    return [
-        {"type": "content_block_start", "index": index, "content_block": begun},
-        *({"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas),
-        {"type": "content_block_stop", "index": index},
+    started: JsonObject = {"type": "content_block_start", "index": index, "content_block": begun}
+    changes: list[JsonObject] = [
+        dict[str, Json](type="content_block_delta", index=index, delta=delta) for delta in deltas
     ]
+    return [started, *changes, {"type": "content_block_stop", "index": index}]
 
 
 TEXT_EVENTS = streamed(REPLIES["text"])
@@ -262,7 +270,7 @@ async def test_signed_thoughts_are_sent_back_as_they_came(name: str, *, streams:
         found = await one.wire.send(prepared, print if streams else None)
         assert isinstance(found, ModelReply)
         results = [tool_message(call, "seen", name="a") for call in found.tool_calls]
-        messages = [*asked.messages, assistant_message(found, name="a"), *results]
+        messages: list[Json] = [*asked.messages, assistant_message(found, name="a"), *results]
         request = ModelRequest(model="", messages=messages, **thinks)
         assert await one.wire.prepared(request, streams=streams) is not None
         service.requests.clear()
@@ -271,7 +279,7 @@ async def test_signed_thoughts_are_sent_back_as_they_came(name: str, *, streams:
         theirs, ours = service.requests
     assert ours.content == theirs.content
     content = json.loads(ours.content)["messages"][1]["content"]
-    assert content == cast("JsonObject", REPLIES[name])["content"]
+    assert content == REPLIES[name]["content"]
 
 
 @pytest.mark.parametrize("change", [{"provider_name": "google"}, {"parts": [{"part_kind": "file"}]}, {"parts": None}])
@@ -311,19 +319,22 @@ async def test_cache_marks_move_with_the_conversation(cache: dict[str, Any], mon
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 arguments = st.dictionaries(texts, st.none() | st.booleans() | st.integers(-(10**20), 10**20) | texts, max_size=3)
-spoken = st.builds(user_message, texts) | st.builds(
-    lambda text, calls: {
-        "role": "assistant",
-        "content": text,
-        "toolCalls": [{"id": f"c{at}", "name": "look", "arguments": one} for at, one in enumerate(calls)],
-    },
-    texts,
-    st.lists(arguments, max_size=2),
-)
-results = st.builds(lambda text: {"role": "tool", "content": text, "toolCallId": "c0", "tool": "look"}, texts)
 
 
-@given(conversations=st.lists(st.lists(spoken | results, max_size=8), min_size=1, max_size=3), system=texts)
+def assistant(text: str, calls: list[JsonObject]) -> JsonObject:
+    made: list[Json] = [{"id": f"c{at}", "name": "look", "arguments": one} for at, one in enumerate(calls)]
+    return {"role": "assistant", "content": text, "toolCalls": made}
+
+
+def tool_result(text: str) -> JsonObject:
+    return {"role": "tool", "content": text, "toolCallId": "c0", "tool": "look"}
+
+
+spoken = st.builds(user_message, texts) | st.builds(assistant, texts, st.lists(arguments, max_size=2))
+results = st.builds(tool_result, texts)
+
+
+@given(conversations=st.lists(st.lists(st.one_of(spoken, results), max_size=8), min_size=1, max_size=3), system=texts)
 async def test_any_conversation_is_encoded_as_by_the_sdk(conversations: list[list[Json]], system: str) -> None:
     service = Service(REFUSED)
     encoded = EncodedMessages()

@@ -284,6 +284,9 @@ class Listing:
     def stand_in(self, name: str) -> Tool | None:
         return None
 
+    def retire(self) -> None:
+        """Nothing: there is no connection."""
+
     async def close(self) -> None:
         """Nothing: there is no connection."""
 
