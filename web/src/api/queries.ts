@@ -189,6 +189,14 @@ export const inbox = (enabled = true, everyone = false) =>
     refetchInterval: 30_000,
   });
 
+export const mentions = (enabled = true) =>
+  queryOptions({
+    enabled,
+    queryKey: ["mentions"],
+    queryFn: ({ signal }) => apiRequest<Schemas["MentionList"]>("/api/mentions", { signal }),
+    refetchInterval: 30_000,
+  });
+
 export const delegate = (execution: string, body: { gateId: string; to: string; comment: string }) =>
   apiRequest<Execution>(`${executionPath(execution)}/delegate`, { body });
 

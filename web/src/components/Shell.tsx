@@ -4,9 +4,8 @@ import { Inbox, Languages, ListChecks, LogOut, MessageCircle, Moon, Sun, SunMoon
 import { type ReactNode, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { ApiError } from "@/api/http";
-import { INBOX_MAX, inbox, logout, me } from "@/api/queries";
+import { INBOX_MAX, inbox, logout, me, mentions } from "@/api/queries";
 import type { Me } from "@/api/views";
-import { mentions } from "@/features/comments/comments";
 import { LANGUAGE_NAMES, LANGUAGES, type Language, switchLanguage } from "@/i18n";
 import { useServerUnreachable } from "@/loadPart";
 import { useBoard } from "@/stream/useBoard";

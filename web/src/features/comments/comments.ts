@@ -25,14 +25,6 @@ export const commentsOn = ({ kind, id }: Subject) =>
     refetchInterval: REFRESH_MS,
   });
 
-export const mentions = (enabled = true) =>
-  queryOptions({
-    enabled,
-    queryKey: ["mentions"],
-    queryFn: ({ signal }) => apiRequest<Schemas["MentionList"]>("/api/mentions", { signal }),
-    refetchInterval: REFRESH_MS,
-  });
-
 export const markMentionsRead = () => apiRequest<void>("/api/mentions/read", { method: "POST" });
 
 export const addComment = ({ kind, id }: Subject, place: string, text: string) =>

@@ -1,8 +1,8 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link, useSearch } from "@tanstack/react-router";
 import { useTranslation } from "react-i18next";
+import { mentions } from "@/api/queries";
 import { useTitle } from "@/components/useTitle";
-import { mentions } from "../comments/comments";
 import { AnsweredGates } from "./AnsweredGates";
 import type { InboxList } from "./lists";
 import { Mentions } from "./Mentions";

@@ -3,11 +3,12 @@ import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { lazy, Suspense, useEffect } from "react";
 import { useTranslation } from "react-i18next";
+import { mentions } from "@/api/queries";
 import { QueryResult } from "@/components/QueryResult";
 import { RelativeTime } from "@/components/RelativeTime";
 import { EmptyMessage } from "@/components/StatusMessage";
 import { useWorkflowName } from "@/components/useWorkflowName";
-import { type Mention, markMentionsRead, mentions } from "../comments/comments";
+import { type Mention, markMentionsRead } from "../comments/comments";
 import { hashTo } from "../editor/document/nodeLinks";
 
 const Markdown = lazy(() => import("@/components/Markdown"));

@@ -31,7 +31,9 @@ export function useHeldAnswer(send: (answer: GateAnswer) => void, onHold: ((held
     if (answer) send(answer);
   };
   const latest = useRef(sendHeld);
-  latest.current = sendHeld;
+  useEffect(() => {
+    latest.current = sendHeld;
+  });
   useEffect(() => {
     const leave = () => latest.current();
     const hide = () => document.visibilityState === "hidden" && leave();
