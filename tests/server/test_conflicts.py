@@ -80,6 +80,11 @@ CONFLICTS: Final[dict[str, tuple[dict[str, str], dict[str, Any]]]] = {
     "DELETE /api/workflows/{id}/publication": ({"id": "chain"}, {"headers": OLD}),
     "POST /api/datasets/{name}/evaluate": ({"name": "links"}, {"json": {"model": "openai:gpt-5"}}),
     "PUT /api/models/default": ({}, {"json": {"model": "openai:gpt-5"}}),
+    "POST /api/folders": ({}, {"json": {"path": "sales"}}),
+    "PATCH /api/folders": ({}, {"params": {"path": "shop"}, "json": {"path": "sales"}}),
+    "DELETE /api/folders": ({}, {"params": {"path": "sales"}}),
+    "PUT /api/folders/sharing": ({}, {"params": {"path": "sales"}, "json": {"audience": "private"}, "headers": OLD}),
+    "PUT /api/workflows/{id}/published": ({"id": "builtin:iterate"}, {"json": {"name": "First"}}),
     "POST /run": ({}, {"json": {"goal": "tides"}}),
     "POST /run/legacy": ({}, {"json": {"goal": "tides"}}),
     "POST /v1/chat/completions": ({}, {"json": {"model": "off", "messages": [{"role": "user", "content": "Hi"}]}}),
@@ -166,6 +171,7 @@ async def world(served: Served) -> dict[str, str]:
         (f"{EXECUTIONS}/{known['turn']}/messages", {"message": "a", "wait": True}, KEY),
         ("/api/agents", {"name": "writer", "agent": {"system": "Short."}}, {}),
         ("/api/schedules", {"id": "nightly", "workflow": "chain", "every": 3600}, {}),
+        *(("/api/folders", {"path": path}, {}) for path in ("sales", "sales/mail", "shop")),
     ]
     dataset: dict[str, Any] = {
         "workflow": "chain",
