@@ -23,8 +23,6 @@ from functools import cached_property, wraps
 from types import CoroutineType, FunctionType, UnionType
 from typing import Any, ClassVar, Final, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
-from typing_extensions import is_typeddict
-
 from pointsman.errors import CallerError
 from pointsman.json_conversion import as_json
 
@@ -275,7 +273,7 @@ def fits(value: object, hint: object) -> bool:
         return callable(value)
     if isinstance(origin, type):
         return _fits_generic(value, origin, args)
-    if is_typeddict(hint):
+    if hasattr(hint, "__total__"):  # A TypedDict.
         return isinstance(value, Mapping)
     if getattr(hint, "_is_protocol", False):
         return not isinstance(value, type) and all(

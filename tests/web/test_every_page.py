@@ -62,7 +62,7 @@ CUT_HINTS: Final = """() => [...document.querySelectorAll('input[placeholder]')]
 
 OF_THE_STORE: Final = {LONG, "name", "scripted", "local", "notiz", "missed", "Send it?", "Once more"}
 """Words of the store and its documents that are also words of the app, and questions of gates."""
-OF_TEMPLATES: Final = {"all", "open", "research"}
+OF_TEMPLATES: Final = {"all", "draft", "open", "research", "vote"}
 """Names of nodes in the pictures of templates that are also words of the app."""
 ANSWER: Final = "Scripted answer of "
 LOOKS: Final = 60

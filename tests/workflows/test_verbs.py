@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Any, Final
 
@@ -21,6 +22,7 @@ from pointsman.workflows.agent_verbs import AgentVerbs
 from pointsman.workflows.agents import AgentTaken, NoSuchAgent
 from pointsman.workflows.formulas import Formula
 from pointsman.workflows.revisions import etag_of_revision
+from pointsman.workflows.tool_connection_changes import ToolConnectionRequest
 from pointsman.workflows.tool_verbs import ToolVerbs, UnknownTool
 from pointsman.workflows.tools import WorkflowTools
 from pointsman.workflows.verbs import WorkflowVerbs
@@ -30,6 +32,12 @@ WRITER: Final[JsonObject] = {"system": "You write."}
 DENIED: Final = (NotAllowed, UnknownWorkflow, NoSuchAgent, UnknownTool, IdTaken, AgentTaken)
 Call = Callable[[Session], Awaitable[Any]]
 
+DOCUMENT: Final = {
+    "openapi": "3.1.0",
+    "servers": [{"url": "https://links.example.invalid"}],
+    "paths": {"/links": {"get": {"operationId": "follow", "summary": "Follow a link."}}},
+}
+LINKS: Final = ToolConnectionRequest(kind="openapi", document=json.dumps(DOCUMENT), tools=("follow",))
 CALLS: Final[dict[str, Call]] = {
     "WorkflowVerbs.list": lambda s: s.workflows.list(),
     "WorkflowVerbs.ids": lambda s: s.workflows.ids(),
@@ -64,6 +72,10 @@ CALLS: Final[dict[str, Call]] = {
     "ToolVerbs.read": lambda s: s.tools.read("workflow__letter"),
     "ToolVerbs.inspect": lambda s: s.tools.inspect(),
     "ToolVerbs.try_tool": lambda s: s.tools.try_tool("workflow__letter", {}),
+    "ToolVerbs.connections": lambda s: s.tools.connections(),
+    "ToolVerbs.try_connection": lambda s: s.tools.try_connection("links", LINKS),
+    "ToolVerbs.connect": lambda s: s.tools.connect("links", LINKS),
+    "ToolVerbs.disconnect": lambda s: s.tools.disconnect("posts"),
 }
 RULES: Final[dict[str, VerbRule]] = {
     rule.name: rule for verbs in (WorkflowVerbs, AgentVerbs, ToolVerbs) for rule in rules_in(verbs).values()
@@ -92,6 +104,9 @@ ENTRIES: Final = {
     "AgentVerbs.replace": "name=writer",
     "AgentVerbs.delete": "name=writer",
     "ToolVerbs.try_tool": "name=workflow__letter",
+    "ToolVerbs.try_connection": "name=links",
+    "ToolVerbs.connect": "name=links",
+    "ToolVerbs.disconnect": "name=posts",
 }
 """Targets in the audit log."""
 
@@ -109,6 +124,7 @@ async def app() -> AsyncGenerator[Pointsman, None]:
         await ann.sharing.share_workflow("letter", "private")
         await ann.agents.save("writer", {**WRITER})
         await ann.sharing.share_agent("writer", "private")
+        await made.acting_as(person("chief", "admin")).tools.connect("posts", LINKS)
         yield made
 
 

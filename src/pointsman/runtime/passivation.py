@@ -103,7 +103,7 @@ class Passivation:
         with_gates = bool(state.row.changed_gates) or not self._is_listed
         self._is_listed = True
         summary = self.summary(execution, state, with_gates=with_gates)
-        answers = answers_in(execution, state, events)
+        answers = answers_in(execution, state, events) if state.row.answered_gates else ()
         return replace(summary, answers=answers) if answers else summary
 
     def _is_as_paid(self, usage: UsageTotal) -> bool:

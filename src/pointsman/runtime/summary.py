@@ -51,8 +51,6 @@ def gates_in(execution: ExecutionId, state: ExecutionState) -> tuple[GateEntry, 
 
 def answers_in(execution: ExecutionId, state: ExecutionState, events: Sequence[Event]) -> tuple[AnswerEntry, ...]:
     """Return the answers of people in the events of the present row, the last one of each person."""
-    if not state.row.answered_gates:
-        return ()
     answers: dict[tuple[str, str], AnswerEntry] = {}
     for event in events:
         if not isinstance(event, GateVoted | GateClosed) or not event.by or _is_timeout(event):

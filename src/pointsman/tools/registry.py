@@ -244,7 +244,8 @@ class ToolRegistry:
 
     async def call(self, call: ToolCall, *, key: str, run: ExecutionPort | None = None) -> Json:
         """Check the arguments, call the tool, and limit time and size of its result. Raises `ToolFailed`."""
-        if self._connected is not None and not self._connected.is_fresh:
+        may_have_changed = call.name not in self._tools or call.name.startswith(self._prefixes)
+        if may_have_changed and self._connected is not None and not self._connected.is_fresh:
             await self._refresh()
         if call.name.startswith(self._prefixes) and call.name not in self._scripted:
             for source in self._sources:
