@@ -15,8 +15,13 @@ STREAM: Final = "text/event-stream"
 JSON: Final = {"content-type": "application/json"}
 NAMED: Final = {"letter": "{id}", "letter@3": "{id}@1", "talk": "{id}"}
 """Names of the workflow in examples."""
-SENT: Final[dict[str, Json]] = {"POST /api/login": {}}
-"""Replaces example bodies: a wrong key would be refused here too."""
+SENT: Final[dict[str, Json]] = {
+    "POST /api/login": {},
+    "PUT /api/workflows/{id}/folder": {"folder": ""},
+    "PUT /api/workflows/{id}/published": {"name": "First"},
+}
+"""Replaces example bodies: a wrong key, or a revision that does not exist, would be refused here too, and a
+folder hides what is in it."""
 
 
 class ExampleAnswer(NamedTuple):
