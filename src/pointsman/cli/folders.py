@@ -7,7 +7,7 @@ import click
 from pointsman.auth.sharing import AUDIENCES, Audience, Sharing, sharing_view
 from pointsman.cli.app_opening import go, installation, session_at_prompt
 from pointsman.cli.options import json_option, not_empty, store_option
-from pointsman.cli.printing import print_deleted, print_json, shown
+from pointsman.cli.printing import print_deleted, print_json, print_sharing, shown
 from pointsman.workflows.folders import FolderList
 
 
@@ -92,11 +92,7 @@ def share(
 ) -> None:
     """Set who sees a folder and all that lies in it. Without options: print it."""
     sharing = go(_share(store, path, audience or ("groups" if groups else None), groups, owner))
-    if as_json:
-        print_json({"path": path, **sharing_view(sharing)})
-        return
-    among = f" ({', '.join(map(shown, sharing.groups))})" if sharing.groups else ""
-    click.echo(f"{shown(path)}: owner {shown(sharing.owner) or 'none'}, shared with {sharing.audience}{among}")
+    print_sharing("path", path, sharing_view(sharing), as_json=as_json)
 
 
 async def _share(

@@ -22,7 +22,7 @@ from pointsman.cli.options import (
     value_of,
     var_option,
 )
-from pointsman.cli.printing import print_deleted, print_json, say, shown
+from pointsman.cli.printing import print_deleted, print_json, print_sharing, say, shown
 from pointsman.cli.references import complete_workflow
 from pointsman.cli.results import warn_scripted
 from pointsman.cli.times import TIME_CHARS, when
@@ -292,11 +292,7 @@ def share_(
 ) -> None:
     """Set the owner and the sharing of a workflow over HTTP. Without options: print them."""
     sharing = go(_share(store, workflow, audience or ("groups" if groups else None), groups, owner))
-    if as_json:
-        print_json({"workflow": workflow, **sharing_view(sharing)})
-        return
-    among = f" ({', '.join(map(shown, sharing.groups))})" if sharing.groups else ""
-    click.echo(f"{shown(workflow)}: owner {shown(sharing.owner) or 'none'}, shared with {sharing.audience}{among}")
+    print_sharing("workflow", workflow, sharing_view(sharing), as_json=as_json)
 
 
 async def _share(

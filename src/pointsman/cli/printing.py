@@ -13,6 +13,7 @@ import click
 from pointsman.values import Json, JsonObject, JsonView, json_of
 
 if TYPE_CHECKING:
+    from pointsman.auth.sharing import SharingView
     from pointsman.definition.problems import Problem
 
 PRINTED_MAX: Final = 50
@@ -137,3 +138,14 @@ def read_hidden(what: str) -> str:
         return sys.stdin.read().removesuffix("\n").removesuffix("\r")
     except UnicodeDecodeError:
         raise click.UsageError(f"the {what.lower()} on standard input is not UTF-8 text.") from None
+
+
+def print_sharing(kind: str, name: str, sharing: SharingView, *, as_json: bool) -> None:
+    """Print who sees a workflow or a folder. `kind`: the field of its name in JSON."""
+    if as_json:
+        print_json({kind: name, **sharing})
+        return
+    among = f" ({', '.join(map(shown, sharing['groups']))})" if sharing["groups"] else ""
+    click.echo(
+        f"{shown(name)}: owner {shown(sharing['owner'] or '') or 'none'}, shared with {sharing['audience']}{among}"
+    )
