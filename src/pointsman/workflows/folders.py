@@ -107,7 +107,10 @@ def must_be_path(path: str) -> None:
 
 def unknown_folder(path: str) -> UnknownFolder:
     """Return the refusal for a folder that does not exist, or that the caller may not see."""
-    return UnknownFolder(f"there is no folder {path[:300]!r}", hint="GET /api/folders lists those that you may see.")
+    return UnknownFolder(
+        f"there is no folder {path[:300]!r}",
+        hint="`pointsman folders list` shows yours.",
+    )
 
 
 async def must_see_folder(app: AppContext, caller: Caller, path: str) -> None:

@@ -306,7 +306,11 @@ SAMPLES: Final[Mapping[str, tuple[int, str, str]]] = {
     "folder-invalid": (422, "'a//b' cannot be the path of a folder", "Write names separated by /: sales/mail."),
     "folder-exists": (409, "the folder 'sales' exists", "Choose another name."),
     "folder-not-empty": (409, "the folder 'sales' is not empty", "Move its workflows and folders first."),
-    "unknown-folder": (404, "there is no folder 'sales'", "GET /api/folders lists those that you may see."),
+    "unknown-folder": (
+        404,
+        "there is no folder 'sales'",
+        "`pointsman folders list` shows yours.",
+    ),
     "version-invalid": (422, "'' cannot be the name of a version", "Use 1 to 100 printable characters."),
     "version-name-taken": (409, "revision 3 already has the name 'Spring'", "Choose another name."),
     "publication-invalid": (422, "'*' is not an origin", "Write https://www.example.com."),
