@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from bench.openai_server import running
+from bench.model_server import running
 from bench.plots import lines
 from bench.report import environment
 from bench.serving import COUNT, GATE, ONE, Line, Server, begun, path_of, server, serving, streamed

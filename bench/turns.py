@@ -14,7 +14,7 @@ from typing import Final, NamedTuple, TypeAlias, TypeVar
 import msgspec
 
 from bench.meter import Sample
-from bench.openai_server import running
+from bench.model_server import running
 
 ROOT: Final = Path(__file__).parents[1]
 PROCESS_S_MAX: Final = 900

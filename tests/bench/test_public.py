@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bench.meter import CALLS, Place, Sample, measure
-from bench.openai_server import running
+from bench.model_server import running
 from bench.public import cases
 from bench.shapes import read_shapes
 from bench.turns import Cell, in_turns, spread

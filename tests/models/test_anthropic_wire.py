@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.openai_server import running
+from bench.model_server import running
 from pointsman import Pointsman, Workflow, tool
 from pointsman.models import direct_wire
 from pointsman.models import exchange as exchanges

@@ -10,7 +10,7 @@ import httpx2
 import pytest
 from pydantic_ai._special_tokens import break_special_tokens
 
-from bench.openai_server import running
+from bench.model_server import running
 from pointsman import Pointsman, Workflow, tool
 from pointsman.models import direct_wire
 from pointsman.models import exchange as exchanges

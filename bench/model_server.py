@@ -1,4 +1,4 @@
-"""Loopback server of models with canned replies: `python -m bench.openai_server --rounds N`.
+"""Loopback server of models with canned replies: `python -m bench.model_server --rounds N`.
 
 For benchmarks of agents. The first line on standard output is the address to use as `base_url`. The server decides by
 the request alone, so it serves any number of agents at once: a conversation with fewer than N tool results receives a
@@ -359,7 +359,7 @@ def _whole(body: bytes) -> bytes:
 def running(*, rounds: int, calls: int = 1, words: int = WORDS, word_ms: float = 0.0) -> Generator[str]:
     """Run the server in a process of its own while inside. Returns its address."""
     options = {"--rounds": rounds, "--calls": calls, "--words": words, "--word-ms": word_ms}
-    command = [sys.executable, "-m", "bench.openai_server", *(str(part) for pair in options.items() for part in pair)]
+    command = [sys.executable, "-m", "bench.model_server", *(str(part) for pair in options.items() for part in pair)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[1]) as process:
         try:
             assert process.stdout is not None
@@ -379,7 +379,7 @@ async def serve_forever(canned: Canned, port: int) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m bench.openai_server", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m bench.model_server", description=__doc__)
     parser.add_argument("--rounds", type=int, default=10, help="tool results until the final text (10)")
     parser.add_argument("--calls", type=int, default=1, help="tool calls per round (1)")
     parser.add_argument("--words", type=int, default=WORDS, help=f"words of the final text ({WORDS})")
