@@ -23,6 +23,12 @@ export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 npm = if test -d web/node_modules; then echo "npm run $(1)" && cd web && npm run --silent $(1); \
 	else echo "npm run $(1) is left out: there is no Node, or npm has not run (make ui)"; fi
 
+# The modules whose types depend on the operating system: a tenth of the source, because a check of all for one system
+# takes minutes.
+OF_SYSTEM := grep -rlE --include='*.py' \
+	'^\s*(import|from) (_winapi|ctypes|fcntl|grp|mmap|msvcrt|multiprocessing|os|pty|pwd|resource|select|selectors|signal|socket|subprocess|termios|time|tty)\b|asyncio.*unix|sys\.platform' \
+	src/pointsman
+
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-unit test-scale test-pythons test-core test-web check static house lint ui docs pictures screenshots types bench bench-peers bench-growth \
 	bench-instructions bench-scale bench-check reliability fuzz soak requirements lock clean
@@ -83,6 +89,8 @@ check: static house
 
 static: lint $(VENV)/interop.stamp
 	$(BIN)/pyright
+	$(OF_SYSTEM) | $(BIN)/pyright --pythonplatform Darwin -
+	$(OF_SYSTEM) | $(BIN)/pyright --pythonplatform Windows -
 	$(BIN)/lint-imports --no-logo
 
 house: $(VENV)/dev.stamp ui

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 from pathlib import Path
 from typing import ClassVar, Final, NamedTuple
 
@@ -103,7 +104,7 @@ def read_key_file(path: Path) -> list[str]:
     except (OSError, UnicodeDecodeError) as why:
         reason = why.strerror if isinstance(why, OSError) else "it is not text"
         raise VaultKeyInvalid(f"the key file {str(path)!r} cannot be read: {reason}", hint=HINT) from None
-    if mode & OTHERS:
+    if mode & OTHERS and sys.platform != "win32":  # Windows reports these bits for every file.
         raise VaultKeyInvalid(f"other users can read the key file {str(path)!r}", hint=f"chmod 600 {path}")
     return text.split()
 
@@ -121,15 +122,16 @@ def make_key(settings: VaultSettings) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         # Written completely or not at all, and readable by the owner only. The old keys are read after the `.new` file
         # is created exclusively: a concurrent `make_key` is refused, so no key is lost.
-        with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, OWNER_ONLY), "w") as file:
-            try:
+        descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, OWNER_ONLY)
+        try:
+            with os.fdopen(descriptor, "w", encoding="ascii") as file:
                 file.write("\n".join([Fernet.generate_key().decode(), *read_key_file(path)]) + "\n")
                 file.flush()
                 os.fsync(file.fileno())
-                fresh.replace(path)
-            except BaseException:
-                fresh.unlink()
-                raise
+            fresh.replace(path)  # After it is closed: Windows moves no open file.
+        except BaseException:
+            fresh.unlink()
+            raise
     except OSError as why:
         message = f"the key file {str(path)!r} cannot be written: {why.strerror}"
         raise VaultKeyInvalid(

@@ -263,17 +263,18 @@ def _written(why: Exception, arguments: Sequence[str]) -> str:
 
 def _survive_odd_terminals() -> None:
     """Replace closed streams by empty ones, and print characters that the encoding lacks as escapes, so that printing
-    does not fail."""
+    does not fail. On Windows, files and pipes carry UTF-8 instead of the code page of the machine."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 - for the life of the process
-    for stream in (sys.stdout, sys.stderr):
+    encoding = "utf-8" if sys.platform == "win32" and "PYTHONIOENCODING" not in os.environ else None
+    for stream, errors in ((sys.stdin, None), (sys.stdout, "backslashreplace"), (sys.stderr, "backslashreplace")):
         with contextlib.suppress(AttributeError, ValueError):
-            cast("_Reconfigurable", stream).reconfigure(errors="backslashreplace")
+            cast("_Reconfigurable", stream).reconfigure(encoding=encoding, errors=errors)
 
 
 class _Reconfigurable(TextIO):
-    def reconfigure(self, *, errors: str) -> None: ...
+    def reconfigure(self, *, encoding: str | None, errors: str | None) -> None: ...
 
 
 def _close_pipe() -> None:

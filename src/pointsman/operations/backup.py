@@ -15,7 +15,6 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Final, NamedTuple, TypeVar
-from urllib.parse import quote
 
 import msgspec
 
@@ -337,7 +336,7 @@ def _version(connection: sqlite3.Connection, path: Path) -> int:
 
 
 def _address(path: Path, mode: str) -> str:
-    return f"file://{quote(str(path.absolute()))}?mode={mode}"
+    return f"{path.absolute().as_uri()}?mode={mode}"
 
 
 def hash_of(connection: sqlite3.Connection) -> bytes:

@@ -10,6 +10,7 @@ import asyncio
 import os
 import shutil
 import stat
+import sys
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import suppress
@@ -311,7 +312,10 @@ async def deployment(app: AppContext) -> AsyncIterator[HealthFinding]:
 
 
 def _readable_by_others(settings: Settings) -> Iterator[HealthFinding]:
-    """Yield a finding for each private file that every user of this machine can read or change."""
+    """Yield a finding for each private file that every user of this machine can read or change; none on Windows, where
+    the mode of a file does not state who can."""
+    if sys.platform == "win32":
+        return
     private = [path for path in (config_directory() / FILE, Path(FILE)) if _says_secrets(path)]
     if settings.store_url.startswith("sqlite:"):
         private.append(path_of(settings.store_url))

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sys
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -54,8 +55,12 @@ FORGET_S: Final = 3600.0
 
 
 def since_boot() -> float:
-    """Return seconds that also count while the machine sleeps, where the system offers this clock."""
-    return time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic()
+    """Return seconds that also count while the machine sleeps."""
+    if sys.platform == "linux":
+        return time.clock_gettime(time.CLOCK_BOOTTIME)
+    if sys.platform == "darwin":
+        return time.clock_gettime(time.CLOCK_MONOTONIC)  # `time.monotonic` stands still there during sleep.
+    return time.monotonic()
 
 
 class Claim:

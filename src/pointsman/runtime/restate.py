@@ -23,6 +23,7 @@ import asyncio
 import logging
 import signal
 import socket
+import sys
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -115,7 +116,7 @@ def listening(place: str) -> int:
     host = host.strip("[]")
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as found:
         found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        if hasattr(socket, "SO_REUSEPORT"):
+        if sys.platform != "win32":
             found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         try:
             found.bind((host, int(port)))

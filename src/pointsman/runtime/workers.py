@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Final
 
 from pointsman.errors import PointsmanError
+from pointsman.platforms import process_exists
 from pointsman.ports import Clock
 from pointsman.runtime.dependencies import SystemClock
 from pointsman.runtime.driver import Driver
@@ -67,19 +68,9 @@ def _started(pid: int) -> str | None:
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
-        return "" if _is_there(pid) else None
+        return "" if process_exists(pid) else None
     fields = stat.rpartition(")")[2].split()
     return None if fields[_STATE] in ("Z", "X") else fields[_STARTED]
-
-
-def _is_there(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True
-    return True
 
 
 LOOKS_S: Final = Seconds(0.5)

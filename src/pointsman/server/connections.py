@@ -15,6 +15,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
+import sys
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -612,10 +613,10 @@ def _answer(why: RefusalReason) -> bytes:
 
 def connections_for(connections: int) -> int:
     """Return the number of connections that the limit of open files of the process allows, at most `connections`."""
-    try:
-        import resource  # Not on Windows.
-    except ImportError:
+    if sys.platform == "win32":  # It has no such limit.
         return connections
+    import resource
+
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if files == resource.RLIM_INFINITY:
         return connections
@@ -627,5 +628,5 @@ def bound(listener: socket.socket) -> None:
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BYTES)
     # asyncio sets this only on explicit TCP sockets; without it each answer waits 40 ms for an acknowledgement.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    if hasattr(socket, "TCP_USER_TIMEOUT"):  # Linux.
+    if sys.platform == "linux":
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, DEAD_CLIENT_MS)

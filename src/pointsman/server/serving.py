@@ -13,6 +13,7 @@ import logging
 import os
 import signal
 import socket
+import sys
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
@@ -41,6 +42,8 @@ WATCHDOG_PID: Final = "WATCHDOG_PID"
 
 def notify_service_manager(*messages: str, environment: Mapping[str, str] | None = None) -> bool:
     """Send lines such as `READY=1` to the service manager (systemd). False: there is no manager."""
+    if sys.platform != "linux":
+        return False
     address = (os.environ if environment is None else environment).get(SOCKET, "")
     if not address.startswith(("/", "@")):
         return False

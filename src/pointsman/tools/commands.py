@@ -24,9 +24,15 @@ from pointsman.json_meter import JsonUnreadable, TooMuchJson, decode_json
 from pointsman.ports import ToolSpec
 from pointsman.redaction import tail
 from pointsman.tools.http.tool import AnObject
-from pointsman.tools.sandbox.limits import FILES_MAX, Job, Preference, SandboxLimits
+from pointsman.tools.sandbox.limits import (
+    FILES_MAX,
+    Job,
+    OutputTooLarge,
+    Preference,
+    ProcessResult,
+    SandboxLimits,
+)
 from pointsman.tools.sandbox.process import SandboxTimeout, bounded, sandbox_for
-from pointsman.tools.sandbox.program import OutputTooLarge, ProcessResult
 from pointsman.tools.tool import CORRECT_ARGUMENTS, ToolContext, ToolFailed, ToolLimits
 from pointsman.values import Bytes, Json, JsonObject, Seconds
 

@@ -20,13 +20,15 @@ TITLE_CHARS_MAX = 20_500
 
 def bound(seconds: int, memory_bytes: int) -> None:
     """Limit this process where the system supports it; the parent has a timeout as well."""
-    try:
-        import resource
+    if sys.platform == "win32":
+        return
+    import resource
 
+    try:
         resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
-    except (ImportError, OSError, ValueError):
+    except (OSError, ValueError):
         pass  # No such limit on this system.
 
 

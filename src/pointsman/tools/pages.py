@@ -23,6 +23,7 @@ from pointsman.deadlines import wait_uninterrupted
 from pointsman.definition.model.base import Duration
 from pointsman.engine.failures import Failure
 from pointsman.errors import PointsmanError
+from pointsman.platforms import least_environment
 from pointsman.ports import ToolSpec
 from pointsman.redaction import masked, masked_cut
 from pointsman.tools.page_reader import TEXT_CHARS_MAX, TITLE_CHARS_MAX
@@ -145,7 +146,7 @@ async def read_page(answer: HttpResponse, part: Literal["main", "whole"]) -> Web
 
 
 async def _read_html(answer: HttpResponse, charset: str, part: str) -> WebPage:
-    # Isolated mode and an empty environment: the parser of an untrusted page gets no variables of this process.
+    # Isolated mode and no environment: the parser of an untrusted page gets no variables of this process.
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-I",
@@ -157,7 +158,7 @@ async def _read_html(answer: HttpResponse, charset: str, part: str) -> WebPage:
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.DEVNULL,
-        env={},
+        env=least_environment(),
     )
     try:
         async with asyncio.timeout(SECONDS):

@@ -31,6 +31,7 @@ from typing import ClassVar, Final, NamedTuple, TypeVar, cast
 from pointsman.auth.rate_limiter import TooManyRequests
 from pointsman.context import Part
 from pointsman.errors import AuthorError, EngineBug, OperatorError, PointsmanError
+from pointsman.platforms import STARTS
 from pointsman.settings.sections import DocumentSettings
 from pointsman.workflows.document_worker import JOB, PICKLE_PROTOCOL, REPLY, JobResult, rebuilt
 
@@ -191,7 +192,7 @@ WALL_RATIO: Final = 5.0
 WALL_S_MIN: Final = 10.0
 """Wall-clock limit of a job: `WALL_S_MIN` + `WALL_RATIO` times its processor time, because a worker may wait for a
 processor."""
-ENVIRONMENT: Final = ("PATH", "LANG", "TZ", "HOME", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "VIRTUAL_ENV")
+ENVIRONMENT: Final = ("PATH", "LANG", "TZ", "HOME", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "VIRTUAL_ENV", *STARTS)
 """Environment variables that workers receive, besides `PYTHON*` and `LC_*`: no keys of providers."""
 
 

@@ -19,7 +19,7 @@ from typing import Final
 import pytest
 
 from pointsman.tools.sandbox import landlock, seccomp
-from pointsman.tools.sandbox.limits import FILES_MAX, Job, SandboxLimits
+from pointsman.tools.sandbox.limits import FILES_MAX, Job, OutputTooLarge, ProcessResult, SandboxLimits
 from pointsman.tools.sandbox.process import (
     SandboxMissing,
     SandboxTimeout,
@@ -27,7 +27,6 @@ from pointsman.tools.sandbox.process import (
     find_sandbox,
     sandbox_for,
 )
-from pointsman.tools.sandbox.program import OutputTooLarge, ProcessResult
 from pointsman.tools.sandbox.seccomp import ALLOW, NEW_NAMESPACES, REFUSE, UNKNOWN
 from pointsman.values import Bytes, Seconds
 from tests.patience import PATIENCE_S

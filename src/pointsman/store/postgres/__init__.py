@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 
 from pointsman.engine.events.steps import Event
+from pointsman.platforms import need_posix
 from pointsman.store.codec import UPCASTERS, Codec
 from pointsman.store.coordination import Claims, Leadership, Listener
 from pointsman.store.postgres.blobs import PostgresBlobs, PostgresEffects, RecentBlobs
@@ -95,7 +96,10 @@ class PostgresStore:
 
 
 async def open_postgres(url: str) -> PostgresStore:
-    """Open the store at `postgresql://…`; create its tables if the schema is empty."""
+    """Open the store at `postgresql://…`; create its tables if the schema is empty.
+
+    Raises `PlatformUnsupported` on Windows: its default event loop has no support for the sockets of `libpq`."""
+    need_posix("A store in PostgreSQL")
     address = address_of(url)
     conninfo, read_only, warnings = await prepare(address)
     connections = Connections(conninfo, address.shown, patience_s=address.patience_s)

@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Final, NamedTuple, TypeAlias, TypeVar
-from urllib.parse import quote, unquote
+from urllib.parse import unquote
 
 from pointsman.store.errors import (
     StoreClosed,
@@ -79,7 +79,7 @@ def connect_writer(path: Path) -> sqlite3.Connection:
             f"SQLite {sqlite3.sqlite_version} is too old: STRICT tables came with 3.37",
             hint="Use a Python with a newer SQLite.",
         )
-    connection = connect(f"file://{quote(str(path))}?mode=rwc")
+    connection = connect(f"{path.as_uri()}?mode=rwc")
     try:
         refuse_foreign(connection)
         if is_empty(connection):
@@ -124,8 +124,8 @@ def read_only_at(path: Path) -> ReadOnly | None:
     log = path.with_name(path.name + "-wal")
     if not log.is_file() or log.stat().st_size == 0:
         # All data are in the file, and a process that could write here would use a log.
-        return ReadOnly(f"file://{quote(str(path))}?mode=ro&immutable=1", hint)
-    uri = f"file://{quote(str(path))}?mode=ro"
+        return ReadOnly(f"{path.as_uri()}?mode=ro&immutable=1", hint)
+    uri = f"{path.as_uri()}?mode=ro"
     if path.with_name(path.name + "-shm").is_file():
         with suppress(sqlite3.Error), closing(connect(uri)) as connection:
             connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
@@ -133,12 +133,12 @@ def read_only_at(path: Path) -> ReadOnly | None:
     folder = Path(tempfile.mkdtemp(prefix="pointsman-read-"))
     shutil.copyfile(path, folder / path.name)
     shutil.copyfile(log, folder / log.name)
-    return ReadOnly(f"file://{quote(str(folder / path.name))}?mode=rw", hint, folder)
+    return ReadOnly(f"{(folder / path.name).as_uri()}?mode=rw", hint, folder)
 
 
 def connect_reader(path: Path, read_only: ReadOnly | None = None) -> sqlite3.Connection:
     """Open a connection that can only read; it never checkpoints."""
-    connection = connect(f"file://{quote(str(path))}?mode=rw" if read_only is None else read_only.uri)
+    connection = connect(f"{path.as_uri()}?mode=rw" if read_only is None else read_only.uri)
     try:
         connection.execute(f"PRAGMA busy_timeout = {READ_WAIT_MS}")
         connection.execute("PRAGMA query_only = 1")

@@ -11,6 +11,7 @@ import asyncio
 import itertools
 import os
 import signal
+import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -79,6 +80,9 @@ class SqliteLeader:
 
         None: another process was faster, or the leader was stopped in the middle of a write.
         """
+
+        if sys.platform == "win32":
+            return None  # A file that another process holds open cannot be replaced there.
 
         def raised(transaction: Transaction) -> int | None:
             row = transaction.execute(RAISE_AFTER, (holder, time.time(), current)).fetchone()
@@ -179,7 +183,12 @@ def began_at(process: int) -> str:
 
 
 def wake(sign: bytes) -> bool:
-    """Resume a stopped leader (SIGCONT) if it is a process of this machine. Harmless for one that runs."""
+    """Resume a stopped leader (SIGCONT) if it is a process of this machine. Harmless for one that runs.
+
+    False without /proc, because another process may have the id of the leader by now.
+    """
+    if sys.platform != "linux":
+        return False
     parts = sign.decode(errors="replace").split()
     if len(parts) != 3 or not parts[0].isdecimal() or began_at(int(parts[0])) != parts[1]:
         return False

@@ -14,6 +14,7 @@ import asyncio
 import json
 import os
 import signal
+import sys
 import threading
 from asyncio.subprocess import PIPE, Process, SubprocessStreamProtocol
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
@@ -243,6 +244,7 @@ class ServerProcess:
     async def _kill(self, process: Process) -> None:
         """Kill the process and its children if it has not exited, and wait for its end, also if this task is cancelled
         again."""
+        assert sys.platform != "win32"  # `_start` refuses it.
         if not self._exited.is_set():
             _signal(process.pid, signal.SIGKILL)
             await wait_uninterrupted(lambda: self._exits(GRACE_S))
@@ -288,6 +290,7 @@ async def _drain(process: Process) -> None:
 
 
 def _signal(group: int, number: signal.Signals) -> None:
+    assert sys.platform != "win32"  # As in `_kill`.
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(group, number)
 

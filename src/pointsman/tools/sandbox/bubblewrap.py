@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 import tempfile
 import weakref
 from collections.abc import Iterator, Mapping
@@ -61,6 +62,7 @@ class Bubblewrap:
 
     def user(self, job: Job) -> int | None:
         """Return user `nobody` if root must limit processes: the kernel does not count root's. None: present user."""
+        assert sys.platform == "linux"  # `find_sandbox` refuses other systems.
         return int(NOBODY) if job.bounds.processes > 1 and os.geteuid() == 0 else None
 
     def command_line(self, job: Job) -> list[str]:

@@ -44,6 +44,8 @@ SCOPES: Final = 0b11
 OF_A_FILE: Final = EXECUTE | WRITE_FILE | READ_FILE | 1 << 14 | 1 << 15
 """The rights that a rule for something other than a directory may grant."""
 
+assert sys.platform == "linux"  # `find_sandbox` refuses other systems.
+
 
 class Unconfined(Exception):
     """Raised when a step of the confinement fails. The program has not been started."""

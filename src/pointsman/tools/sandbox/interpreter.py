@@ -22,6 +22,7 @@ import re
 import shlex
 import shutil
 import signal
+import sys
 import sysconfig
 import tempfile
 import threading
@@ -41,7 +42,7 @@ from pointsman.extras import install_hint
 from pointsman.json_meter import DIGITS_MAX
 from pointsman.redaction import head, masked, tail
 from pointsman.tools.sandbox.limits import Job, Preference, SandboxLimits
-from pointsman.tools.sandbox.process import SandboxMissing, sandbox_for
+from pointsman.tools.sandbox.process import SandboxMissing, not_linux, sandbox_for
 from pointsman.values import Bytes, Json, JsonObject, Seconds
 
 if TYPE_CHECKING:
@@ -113,6 +114,7 @@ class _Call:
             self._deadline = time.monotonic() + seconds
             if self.given_up or pid is None:
                 raise ProcessLookupError
+            assert sys.platform == "linux"  # `interpreter` refuses other systems.
             self._process = pid
             # The system can reuse a process id but not a handle. Some builds of Python have no `pidfd_open`.
             self._handle = os.pidfd_open(pid) if hasattr(os, "pidfd_open") else None
@@ -138,9 +140,12 @@ class _Call:
         """Kill the process now, or as soon as it starts."""
         with self._lock, suppress(ProcessLookupError):
             self.given_up = True
+            if self._process is None:
+                return
+            assert sys.platform == "linux"  # As in `begun`.
             if self._handle is not None:
                 signal.pidfd_send_signal(self._handle, signal.SIGKILL)
-            elif self._process is not None:
+            else:
                 os.kill(self._process, signal.SIGKILL)
 
 
@@ -373,6 +378,8 @@ def _pool(start: Path) -> Monty:
 
 def interpreter() -> str:
     """Return the path of the interpreter. Raises `SandboxMissing`."""
+    if sys.platform != "linux":
+        raise not_linux()  # First: the extra installs nothing there.
     beside = Path(sysconfig.get_path("scripts")) / PROGRAM
     program = str(beside) if beside.is_file() else shutil.which(PROGRAM)
     if program is None:

@@ -1,13 +1,14 @@
-"""Programs to run in a sandbox, their limits, and the settings of the sandbox."""
+"""Programs to run in a sandbox, their limits and results, and the settings of the sandbox."""
 
 from __future__ import annotations
 
-from typing import Final, Literal, TypeAlias
+from typing import ClassVar, Final, Literal, TypeAlias
 
 from msgspec import Struct
 from pydantic import BaseModel, ConfigDict, Field
 
 from pointsman.definition.model.base import Duration, Size
+from pointsman.errors import CallerError
 from pointsman.values import Bytes, Seconds
 
 Preference: TypeAlias = Literal["auto", "bubblewrap", "landlock"]
@@ -53,6 +54,21 @@ class Job(Struct, frozen=True, kw_only=True):
     """Absolute paths that it may read, besides the program and the system libraries."""
     only_libraries: bool = False
     """The program sees only shared libraries of the machine: no other programs, devices or process list."""
+
+
+class ProcessResult(Struct, frozen=True, kw_only=True):
+    """Exit code and output of a program."""
+
+    code: int
+    """0 to 255; negative: the number of the signal that ended the program."""
+    output: bytes
+    errors: bytes
+
+
+class OutputTooLarge(CallerError):
+    """Raised when a program exceeds its output limit; the program is killed."""
+
+    code: ClassVar[str] = "output-too-large"
 
 
 class SandboxSettings(BaseModel):

@@ -16,12 +16,12 @@ from typing import ClassVar, Final, Protocol
 
 from pointsman.errors import CallerError, OperatorError
 from pointsman.redaction import head
-from pointsman.tools.sandbox.limits import Job, Preference, SandboxLimits
-from pointsman.tools.sandbox.program import ProcessResult, Program, run_program
+from pointsman.tools.sandbox.limits import Job, Preference, ProcessResult, SandboxLimits
 from pointsman.tools.sandbox.seccomp import MACHINES, Machine
 from pointsman.values import Seconds
 
 HINT: Final = "On Debian and Ubuntu: apt-get install bubblewrap. `pointsman doctor` shows the details."
+ONLY_LINUX: Final = "Run Pointsman on Linux, in a Linux container, or in WSL."
 READS: Final = 42
 HELD: Final = 7
 TRIAL: Final = f'read line <"$1" && exit {READS}; exit {HELD}'
@@ -63,14 +63,18 @@ class Sandbox(Protocol):
         ...
 
 
+def not_linux() -> SandboxMissing:
+    """Return the error of other systems: a sandbox is made of features of the Linux kernel."""
+    system = {"win32": "Windows", "darwin": "macOS"}.get(sys.platform, sys.platform)
+    return SandboxMissing(f"sandboxes are not supported on {system}", hint=ONLY_LINUX)
+
+
 @cache
 def find_sandbox(preference: Preference = "auto") -> Sandbox:
     """Return the sandbox of this machine. The first call takes about 30 ms; the result is cached. Raises
     `SandboxMissing`, which is not cached: a sandbox may be installed meanwhile."""
-    if not sys.platform.startswith("linux"):
-        raise SandboxMissing(
-            f"sandboxes are not supported on {sys.platform!r}", hint="Run Pointsman on Linux, or in a Linux container."
-        )
+    if sys.platform != "linux":
+        raise not_linux()
     machine = MACHINES.get(os.uname().machine)
     if machine is None:
         raise SandboxMissing(
@@ -96,6 +100,7 @@ def sandbox_for(job: Job, preference: Preference = "auto") -> Sandbox:
 
 
 def _bubblewrap(machine: Machine) -> Sandbox:
+    assert sys.platform == "linux"  # `find_sandbox` refuses other systems.
     from pointsman.tools.sandbox.bubblewrap import Bubblewrap  # Import only if programs run in a sandbox.
 
     program = shutil.which("bwrap")
@@ -105,6 +110,7 @@ def _bubblewrap(machine: Machine) -> Sandbox:
 
 
 def _landlock(machine: Machine) -> Sandbox:
+    assert sys.platform == "linux"  # As above.
     from pointsman.tools.sandbox.landlock import ABI_MIN, Landlock, landlock_abi  # As above.
 
     abi = landlock_abi()
@@ -159,6 +165,9 @@ class SandboxFailed(OperatorError):
 
 async def bounded(sandbox: Sandbox, job: Job, stdin: bytes = b"") -> ProcessResult:
     """Run a program with `stdin` as its standard input. Raises `SandboxFailed`, `OutputTooLarge`, `SandboxTimeout`."""
+    assert sys.platform == "linux"  # As above.
+    from pointsman.tools.sandbox.program import Program, run_program
+
     program = Program(
         command=sandbox.command_line(job),
         stdin=stdin,

@@ -14,16 +14,19 @@ import os
 import selectors
 import signal
 import subprocess
+import sys
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import ClassVar, Final
+from typing import Final
 
 from msgspec import Struct
 
 from pointsman.deadlines import wait_uninterrupted
-from pointsman.errors import CallerError
+from pointsman.tools.sandbox.limits import OutputTooLarge, ProcessResult
+
+assert sys.platform == "linux"  # `find_sandbox` refuses other systems.
 
 CHUNK: Final = 65_536
 STOPPED: Final = frozenset({"T", "t", "Z", "X", ""})
@@ -31,21 +34,6 @@ STOPPED: Final = frozenset({"T", "t", "Z", "X", ""})
 STOP_LOOK_S: Final = 0.001
 BY_SIGNAL: Final = 128
 """Added by shells to the number of the signal that ended a program."""
-
-
-class OutputTooLarge(CallerError):
-    """Raised when a program exceeds its output limit; the program is killed."""
-
-    code: ClassVar[str] = "output-too-large"
-
-
-class ProcessResult(Struct, frozen=True, kw_only=True):
-    """Exit code and output of a program."""
-
-    code: int
-    """0 to 255; negative: the number of the signal that ended the program."""
-    output: bytes
-    errors: bytes
 
 
 class Program(Struct, frozen=True, kw_only=True):

@@ -18,6 +18,7 @@ import msgspec
 import psycopg
 from psycopg.rows import TupleRow
 
+from pointsman.platforms import need_posix
 from pointsman.tools.sql.queries import FETCHED, SqlQuery, Table, cell, failed, refused, too_slow, unreachable
 from pointsman.values import JsonObject
 
@@ -36,7 +37,8 @@ _NUMBERS: Final = msgspec.json.Decoder(dict[str, object], float_hook=Decimal)
 
 
 async def ask_postgres(question: SqlQuery) -> JsonObject:
-    """Run a query and return its rows. Raises `ToolFailed`."""
+    """Run a query and return its rows. Raises `ToolFailed`, `PlatformUnsupported`."""
+    need_posix("A query of a database in PostgreSQL")
     try:
         async with asyncio.timeout(question.bounds.timeout.seconds):
             connection = await _connected(question)

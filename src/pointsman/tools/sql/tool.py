@@ -12,7 +12,6 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from typing import Final, cast
-from urllib.parse import quote
 
 from pointsman.extras import need
 from pointsman.ports import ToolSpec
@@ -81,9 +80,7 @@ def _opened(question: SqlQuery) -> sqlite3.Connection:
     if not path.is_file():
         raise unreachable(question, "the file does not exist")
     try:
-        connection = sqlite3.connect(
-            f"file://{quote(str(path))}?mode=ro", uri=True, isolation_level=None, timeout=WAIT_S
-        )
+        connection = sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, isolation_level=None, timeout=WAIT_S)
     except sqlite3.Error as why:
         raise unreachable(question, str(why)) from why
     try:
