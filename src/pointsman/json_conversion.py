@@ -40,6 +40,10 @@ class NotJson(CallerError):
 def as_json(value: object, *, what: str, path: str) -> Json:
     """Return a value as JSON. `what` begins the message of an error: "the result of the tool 'x'"; `path` is the path
     of the value itself. Raises `NotJson`."""
+    try:
+        return cast("Json", _copied(value, 0))
+    except (_NotPlain, UnicodeEncodeError):
+        pass  # pydantic converts it, or names what is wrong.
     from pydantic_core import PydanticSerializationError, to_jsonable_python
 
     try:
@@ -47,6 +51,34 @@ def as_json(value: object, *, what: str, path: str) -> Json:
         return cast("Json", to_jsonable_python(value, inf_nan_mode="constants"))
     except (PydanticSerializationError, ValueError, RecursionError) as why:
         raise not_json(value, why, what=what, path=path) from why
+
+
+class _NotPlain(Exception):
+    """A value has another type than those that `json.loads` returns, or is nested deeply."""
+
+
+def _copied(value: object, depth: int) -> object:
+    """Return a copy of a value of plain JSON types, as pydantic does in ten times the time. Raises `_NotPlain`, and
+    `UnicodeEncodeError` for keys that are not Unicode."""
+    kind = type(value)
+    if kind in LEAVES:
+        return value
+    if depth == DEPTH_MAX:
+        raise _NotPlain
+    if kind is dict:
+        known = cast("dict[str, object]", value)
+        if not set(map(type, known)) <= TEXTS:
+            raise _NotPlain
+        "".join(known).encode()
+        if set(map(type, known.values())) <= LEAVES:
+            return known.copy()
+        return {key: one if type(one) in LEAVES else _copied(one, depth + 1) for key, one in known.items()}
+    if kind is list or kind is tuple:
+        elements = cast("list[object]", value)
+        if set(map(type, elements)) <= LEAVES:
+            return [*elements]
+        return [one if type(one) in LEAVES else _copied(one, depth + 1) for one in elements]
+    raise _NotPlain
 
 
 def not_json(value: object, why: Exception, *, what: str, path: str) -> NotJson:
