@@ -210,7 +210,7 @@ def error_of(feature):
 
 print(json.dumps({{name: error_of(feature) for name, feature in FEATURES.items()}}))
 """
-    modules = (*SOME, "pointsman.server.serving", "pointsman.tools.sql.postgres", "pointsman.tools.mcp.process")
+    modules = (*SOME, "pointsman.server.serving", "pointsman.tools.sql.postgres", "pointsman.tools.mcp.process", "mcp")
     elsewhere = "Run Pointsman on Linux or macOS, in WSL, or in a Linux container."
     linux = "Run Pointsman on Linux, in a Linux container, or in WSL."
     unsupported = "is not supported on Windows"

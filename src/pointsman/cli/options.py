@@ -158,7 +158,7 @@ def os_user() -> str:
     """Return the login of the current user; empty if the system has no name for it."""
     try:
         return getpass.getuser()
-    except (OSError, KeyError):
+    except (OSError, KeyError, ImportError):  # ImportError: on Windows, where no variable names the user.
         return ""
 
 

@@ -138,9 +138,8 @@ class ServerProcess:
                     stream.close()
 
     async def _start(self) -> Process:
-        from mcp.client.stdio import get_default_environment
-
         need_posix("An MCP server that is started as a process", instead="Name its `url` in the settings.")
+        from mcp.client.stdio import get_default_environment
 
         loop = asyncio.get_running_loop()
         transport, protocol = await loop.subprocess_exec(
