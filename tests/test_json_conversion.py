@@ -29,11 +29,10 @@ def test_plain_values_are_copied_as_pydantic_copies_them(value: object) -> None:
 
 
 def test_a_copy_shares_no_container_with_the_value() -> None:
-    value = {"objects": [{"a": 1}], "empty": {}, "numbers": [1]}
-    copy = converted(value)
-    value["objects"][0]["a"] = 2
-    value["empty"]["b"] = 2
-    value["numbers"].append(2)
+    member, empty, numbers = {"a": 1}, dict[str, int](), [1]
+    copy = converted({"objects": [member], "empty": empty, "numbers": numbers})
+    member["a"] = empty["b"] = 2
+    numbers.append(2)
     assert copy == {"objects": [{"a": 1}], "empty": {}, "numbers": [1]}
 
 
