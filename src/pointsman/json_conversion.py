@@ -42,7 +42,7 @@ def as_json(value: object, *, what: str, path: str) -> Json:
     of the value itself. Raises `NotJson`."""
     try:
         return cast("Json", _copied(value, 0))
-    except (_NotPlain, UnicodeEncodeError):
+    except (_UncommonType, UnicodeEncodeError):
         pass  # pydantic converts it, or names what is wrong.
     from pydantic_core import PydanticSerializationError, to_jsonable_python
 
@@ -53,22 +53,22 @@ def as_json(value: object, *, what: str, path: str) -> Json:
         raise not_json(value, why, what=what, path=path) from why
 
 
-class _NotPlain(Exception):
+class _UncommonType(Exception):
     """A value has another type than those that `json.loads` returns, or is nested deeply."""
 
 
 def _copied(value: object, depth: int) -> object:
-    """Return a copy of a value of plain JSON types, as pydantic does in ten times the time. Raises `_NotPlain`, and
+    """Return a copy of a value of plain JSON types, as pydantic does in ten times the time. Raises `_UncommonType`, and
     `UnicodeEncodeError` for keys that are not Unicode."""
     kind = type(value)
     if kind in LEAVES:
         return value
     if depth == DEPTH_MAX:
-        raise _NotPlain
+        raise _UncommonType
     if kind is dict:
         known = cast("dict[str, object]", value)
         if not set(map(type, known)) <= TEXTS:
-            raise _NotPlain
+            raise _UncommonType
         "".join(known).encode()
         if set(map(type, known.values())) <= LEAVES:
             return known.copy()
@@ -78,7 +78,7 @@ def _copied(value: object, depth: int) -> object:
         if set(map(type, elements)) <= LEAVES:
             return [*elements]
         return [one if type(one) in LEAVES else _copied(one, depth + 1) for one in elements]
-    raise _NotPlain
+    raise _UncommonType
 
 
 def not_json(value: object, why: Exception, *, what: str, path: str) -> NotJson:
