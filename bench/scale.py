@@ -13,8 +13,9 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager, closing, contextmanager
+from itertools import product
 from pathlib import Path
 from statistics import median
 from typing import Final, NamedTuple
@@ -29,6 +30,7 @@ from pointsman.values import JsonObject
 from tests.engine_servers import RESTATE, TEMPORAL, EngineProcess, RestateServer, TemporalServer, running
 from tests.postgres import Cluster, own_cluster
 from tests.scale.cluster import Installation, chain, installation
+from tests.server.processes import ServerProcess
 
 PAGE: Final = ROOT / "bench" / "SCALE.md"
 SHORT: Final = 5
@@ -60,6 +62,12 @@ def cpu_s(pid: int) -> float:
 
 def rss_mb(pid: int) -> float:
     return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
+def pids_of(servers: Iterable[ServerProcess]) -> list[int]:
+    """Return the ids of those processes that run."""
+    processes = [one.process for one in servers]
+    return [one.pid for one in processes if one is not None and one.returncode is None]
 
 
 def children(pid: int) -> Iterator[int]:
@@ -98,14 +106,16 @@ class Bench:
     def close(self) -> None:
         self._database.close()
 
-    def pids(self) -> list[int]:
-        processes = [one.process for one in (*self.one.servers, *(worker.server for worker in self.one.workers))]
-        return [one.pid for one in processes if one is not None and one.returncode is None]
+    def servers(self) -> list[int]:
+        return pids_of(self.one.servers)
+
+    def workers(self) -> list[int]:
+        return pids_of(worker.server for worker in self.one.workers)
 
     def spent(self) -> Spent:
         engine = self.one.engine.process.pid if self.one.engine is not None and self.one.engine.process else 0
-        servers = (self._postmaster, *children(self._postmaster))
-        return Spent(sum(map(cpu_s, self.pids())), cpu_s(engine) if engine else 0.0, sum(map(cpu_s, servers)))
+        pointsman, postgres = (*self.servers(), *self.workers()), (self._postmaster, *children(self._postmaster))
+        return Spent(sum(map(cpu_s, pointsman)), cpu_s(engine) if engine else 0.0, sum(map(cpu_s, postgres)))
 
     def count(self, *statuses: str) -> int:
         query = "SELECT count(*) FROM summaries WHERE status = ANY(%s)"
@@ -211,8 +221,9 @@ class Parked(NamedTuple):
     parking_s: float
     idle: Spent
     """CPU seconds per second."""
-    megabytes: float
-    """Of server and worker."""
+    server_mb: float
+    worker_mb: float
+    """0 without an engine: the server drives."""
     engine_mb: float
     answering_s: float
 
@@ -226,7 +237,8 @@ async def park(bench: Bench, number: int) -> Parked:
     await asyncio.sleep(IDLE_S)  # Releases are stored.
     idle = await bench.idle(IDLE_S)
     engine = bench.one.engine.process if bench.one.engine is not None else None
-    megabytes, engine_mb = sum(map(rss_mb, bench.pids())), rss_mb(engine.pid) if engine is not None else 0.0
+    server_mb, worker_mb = (sum(map(rss_mb, pids)) for pids in (bench.servers(), bench.workers()))
+    engine_mb = rss_mb(engine.pid) if engine is not None else 0.0
     began = time.monotonic()
 
     async def answer(index: int) -> str:
@@ -237,7 +249,7 @@ async def park(bench: Bench, number: int) -> Parked:
 
     await several(number, answer)
     await bench.until(number, "completed")
-    return Parked(number, parking_s, idle, megabytes, engine_mb, time.monotonic() - began)
+    return Parked(number, parking_s, idle, server_mb, worker_mb, engine_mb, time.monotonic() - began)
 
 
 @contextmanager
@@ -272,11 +284,11 @@ class Figures(NamedTuple):
 
     rounds: dict[str, list[Round]]
     hand_overs: dict[str, HandOver]
-    parked: dict[str, Parked]
+    parked: list[tuple[str, Parked]]
 
 
 async def run(engines: Sequence[str], given: argparse.Namespace, cluster: Cluster) -> Figures:
-    found = Figures({name: [] for name in (LOCAL, *engines)}, {}, {})
+    found = Figures({name: [] for name in (LOCAL, *engines)}, {}, [])
     for number in range(given.rounds):
         for name in (LOCAL, *engines):
             async with installed(name, cluster, workers=1) as bench:
@@ -287,11 +299,10 @@ async def run(engines: Sequence[str], given: argparse.Namespace, cluster: Cluste
             async with installed(name, cluster, workers=3) as bench:
                 found.hand_overs[name] = await hand_over(bench, given.handed)
             note(f"hand-over: {name} {found.hand_overs[name]}")
-    for name in (LOCAL, *engines):
-        if given.parked:
-            async with installed(name, cluster, workers=1) as bench:
-                found.parked[name] = await park(bench, given.parked)
-            note(f"parked: {name} {found.parked[name]}")
+    for name, parked in product((LOCAL, *engines), given.parked):
+        async with installed(name, cluster, workers=1) as bench:
+            found.parked.append((name, await park(bench, parked)))
+        note(f"parked: {found.parked[-1]}")
     return found
 
 
@@ -339,11 +350,10 @@ def page(found: Figures, given: argparse.Namespace, seconds: float) -> str:
             f"{one.number:,}",
             f"{one.number / one.parking_s:.0f}",
             *(f"{1000 * part:.1f}" for part in one.idle),
-            f"{one.megabytes:.0f}",
-            f"{one.engine_mb:.0f}",
+            *(f"{size:.0f}" for size in (one.server_mb, one.worker_mb, one.engine_mb)),
             f"{one.number / one.answering_s:.0f}",
         ]
-        for name, one in found.parked.items()
+        for name, one in found.parked
     ]
     return TEXT.format(
         environment=environment(given.rounds, seconds),
@@ -374,7 +384,8 @@ PARKED: Final = (
     "idle: Pointsman",
     "engine",
     "PostgreSQL",
-    "Pointsman MB",
+    "server MB",
+    "worker MB",
     "engine MB",
     "answered per s",
 )
@@ -423,7 +434,9 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--executions", type=int, default=40)
     parser.add_argument("--handed", type=int, default=60, help="executions of a hand-over; 0: leave it out")
-    parser.add_argument("--parked", type=int, default=10_000, help="executions that wait; 0: leave it out")
+    parser.add_argument(
+        "--parked", type=int, nargs="*", default=[10_000], help="numbers of executions that wait; none: leave it out"
+    )
     parser.add_argument("--out", type=Path, default=PAGE)
     given = parser.parse_args()
     began = time.monotonic()
