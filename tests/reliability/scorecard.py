@@ -17,6 +17,7 @@ from tests.reliability import (
     killing,
     large_state,
     long_loop,
+    lost_workers,
     odd_values,
     old_journals,
     paced_calls,
@@ -94,6 +95,16 @@ ROWS: Final = (
         {"pr": 5, "long": 50},
         "faults",
         random_servers.examine,
+        is_scale=True,
+    ),
+    Row(
+        "workers",
+        "three workers on one PostgreSQL, on Temporal and on Restate: kill -9 of the busiest in the middle of "
+        "executions with effects",
+        "all complete; 0 wrong outputs; no recorded effect happens again; nothing still for longer than 30 s",
+        {"pr": 200, "long": 1_000},
+        "executions",
+        lost_workers.examine,
         is_scale=True,
     ),
     Row(

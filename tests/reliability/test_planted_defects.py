@@ -63,6 +63,7 @@ from tests.reliability import (
     gate_races,
     large_state,
     long_loop,
+    lost_workers,
     odd_values,
     old_journals,
     paced_calls,
@@ -447,3 +448,11 @@ def test_servers_that_take_executions_of_live_owners_are_detected(cluster: Clust
     cluster.sql(f"CREATE ROLE {random_servers.USER} LOGIN")
     found = asyncio.run(random_servers.round_of("crowd", cluster, tmp_path, "tests.server.greedy"))
     assert any("began twice" in line for line in found.violations), found
+
+
+@pytest.mark.scale("full")
+def test_workers_whose_repeated_calls_have_new_keys_are_detected(cluster: Cluster, tmp_path: Path) -> None:
+    engine = lost_workers.engines(tmp_path)[1]
+    store, program = lost_workers.store_of(cluster, engine), "tests.server.unkeyed"
+    found = asyncio.run(lost_workers.loss_on(engine, store, tmp_path, 12, program))
+    assert any("a key of their own" in line for line in found.violations), found

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import signal
-import time
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -16,7 +15,7 @@ from pointsman.runtime.local import REST_S
 from pointsman.values import Json, JsonObject
 from tests.engine_servers import EngineProcess
 from tests.postgres import Cluster
-from tests.scale.cluster import STEPS, Installation, WorkerProcess, chain, installation, until
+from tests.scale.cluster import Installation, WorkerProcess, chain, installation, until
 
 pytestmark = pytest.mark.scale("full")  # Each takes about a minute.
 
@@ -38,10 +37,6 @@ def cut_from_store(worker: WorkerProcess) -> None:
 def cut_from_engine(worker: WorkerProcess) -> None:
     for wire in worker.engine:
         wire.whole.clear()
-
-
-def kill(worker: WorkerProcess) -> None:
-    worker.send(signal.SIGKILL)
 
 
 def mend(worker: WorkerProcess) -> None:
@@ -145,23 +140,3 @@ async def test_timers_fire_and_answers_arrive_in_a_worker_whose_clock_is_minutes
         await until(answered, STILL_S_MAX + MACHINE_S)  # It is refused before the timer has fired.
         await one.completed([execution])
         one.check_calls(1, steps=3)
-
-
-async def test_two_hundred_executions_survive_the_kill_of_the_busiest_of_three_workers(
-    postgres_url: str, engine_server: EngineProcess, tmp_path: Path
-) -> None:
-    executions = 200
-    async with installation(postgres_url, engine_server, tmp_path, workers=3, at_a_time=100) as one:
-        started = [await one.start("short") for _ in range(executions)]
-        await one.until_calls(executions * STEPS // 4)
-        lost, fell = one.busiest(), time.time()
-        kill(lost)
-        in_flight = one.in_flight(lost)
-        await one.completed(started)
-        one.check_calls(executions, in_flight)
-        for execution in started:
-            shown = (await one.request("GET", f"/executions/{execution}")).json()
-            assert shown["output"] == "paid"
-        pauses = one.hand_overs_s(lost, fell)
-        assert pauses, "it drove some"
-        assert pauses[-1] < STILL_S_MAX + MACHINE_S
