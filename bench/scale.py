@@ -15,7 +15,6 @@ import tempfile
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager, closing, contextmanager
-from itertools import product
 from pathlib import Path
 from statistics import median
 from typing import Final, NamedTuple
@@ -299,10 +298,11 @@ async def run(engines: Sequence[str], given: argparse.Namespace, cluster: Cluste
             async with installed(name, cluster, workers=3) as bench:
                 found.hand_overs[name] = await hand_over(bench, given.handed)
             note(f"hand-over: {name} {found.hand_overs[name]}")
-    for name, parked in product((LOCAL, *engines), given.parked):
-        async with installed(name, cluster, workers=1) as bench:
-            found.parked.append((name, await park(bench, parked)))
-        note(f"parked: {found.parked[-1]}")
+    for name in (LOCAL, *engines):
+        for parked in given.parked:
+            async with installed(name, cluster, workers=1) as bench:
+                found.parked.append((name, await park(bench, parked)))
+            note(f"parked: {found.parked[-1]}")
     return found
 
 

@@ -145,7 +145,7 @@ async def placement_for(settings: Settings, store: Store) -> Engine | None:
             f"workers of {settings.runtime} cannot share the store {masked_address(settings.store_url)}",
             hint="Use a store on PostgreSQL (--store, `store` in the settings), or remove `runtime` from the settings.",
         )
-    return await connect(settings.runtime)
+    return await connect(settings.runtime, await store.claims.identity())
 
 
 async def close_context(app: AppContext, *, closes_tools: bool = True) -> None:

@@ -19,6 +19,7 @@ from pointsman.runtime.restate import RestateAddress, RestateEngine, restate_add
 from pointsman.values import ExecutionId
 from tests.engine_servers import EngineProcess
 from tests.patience import PATIENCE_S
+from tests.server.processes import free_port
 
 ONE = ExecutionId("exec-one")
 TWO = ExecutionId("exec-two")
@@ -60,10 +61,10 @@ async def calls(server: EngineProcess) -> set[str]:
 
 @asynccontextmanager
 async def working(
-    server: EngineProcess, driven: Driven, *, executions: int = 10
+    url: str, driven: Driven, *, executions: int = 10, store: str = "one"
 ) -> AsyncGenerator[RestateEngine, None]:
     """A worker that Restate reaches. It ends behind the block, whatever it drives."""
-    engine = await RestateEngine.connect(server.url)
+    engine = await RestateEngine.connect(url, store)
     stopping = asyncio.Event()
     work = asyncio.create_task(engine.work(driven, executions=executions, stopping=stopping))
     try:
@@ -89,7 +90,7 @@ async def test_an_execution_is_driven_when_it_is_woken_and_when_it_is_due(restat
     driven = Driven()
     driven.go_on.set()
     driven.due = [time.time() + 1.0]
-    async with working(restate_server, driven) as engine:
+    async with working(restate_server.url, driven) as engine:
         await wake(engine, ONE)
         await driven.until(ONE, 2)
         await wake(engine, TWO, time.time() + 0.5)
@@ -103,7 +104,7 @@ async def test_a_call_goes_on_for_longer_than_restate_waits_for_a_sign_of_life(
     monkeypatch.setattr(restate, "SLICES_MAX", 2)
     monkeypatch.setattr(restate, "SLICE_S", 0.2)
     driven, seen = Driven(), set[str]()
-    async with working(restate_server, driven) as engine:
+    async with working(restate_server.url, driven) as engine:
         await wake(engine, ONE)
         await driven.until(ONE, 1)
         async with asyncio.timeout(PATIENCE_S):
@@ -116,7 +117,7 @@ async def test_an_earlier_due_time_replaces_a_later_one(restate_server: EnginePr
     driven = Driven()
     driven.go_on.set()
     driven.due = [time.time() + 3.0, time.time() + 1.0]
-    async with working(restate_server, driven) as engine:
+    async with working(restate_server.url, driven) as engine:
         await wake(engine, ONE)
         await driven.until(ONE, 1)
         await wake(engine, ONE)
@@ -129,7 +130,7 @@ async def test_an_earlier_due_time_replaces_a_later_one(restate_server: EnginePr
 
 async def test_work_goes_on_while_restate_is_killed_and_is_not_begun_again(restate_server: EngineProcess) -> None:
     driven = Driven()
-    async with working(restate_server, driven) as engine:
+    async with working(restate_server.url, driven) as engine:
         await wake(engine, ONE)
         await driven.until(ONE, 1)
         restate_server.kill()
@@ -144,17 +145,17 @@ async def test_work_goes_on_while_restate_is_killed_and_is_not_begun_again(resta
 async def test_a_worker_that_ends_gives_its_executions_to_another_one(restate_server: EngineProcess) -> None:
     first, second = Driven(), Driven()
     second.go_on.set()
-    async with working(restate_server, first) as engine:
+    async with working(restate_server.url, first) as engine:
         await wake(engine, ONE)
         await first.until(ONE, 1)
         first.due = [time.time()]  # It is released in the middle of its work.
-    async with working(restate_server, second):
+    async with working(restate_server.url, second):
         await second.until(ONE, 1)
 
 
 async def test_a_worker_takes_no_more_executions_than_it_may(restate_server: EngineProcess) -> None:
     driven = Driven()
-    async with working(restate_server, driven, executions=1) as engine:
+    async with working(restate_server.url, driven, executions=1) as engine:
         await wake(engine, ONE)
         await driven.until(ONE, 1)
         await wake(engine, TWO)
@@ -166,16 +167,46 @@ async def test_a_worker_takes_no_more_executions_than_it_may(restate_server: Eng
         await driven.until(TWO, 1)
 
 
+async def test_two_stores_on_one_server_drive_their_own_executions(restate_server: EngineProcess) -> None:
+    one, two = Driven(), Driven()
+    one.go_on.set()
+    two.go_on.set()
+    elsewhere = f"{restate_server.url.partition('&listen')[0]}&listen=127.0.0.1:{free_port()}"
+    async with working(restate_server.url, one) as of_one, working(elsewhere, two, store="two") as of_two:
+        await wake(of_one, ONE)
+        await wake(of_one, TWO)
+        await wake(of_two, ONE)
+        await one.until(TWO, 1)
+        await one.until(ONE, 1)
+        await two.until(ONE, 1)
+    assert one.begun == {ONE: 1, TWO: 1}
+    assert two.begun == {ONE: 1}
+
+
+async def test_a_worker_does_not_begin_where_those_of_another_store_listen(
+    restate_server: EngineProcess, caplog: pytest.LogCaptureFixture
+) -> None:
+    one = Driven()
+    one.go_on.set()
+    async with working(restate_server.url, one) as of_one:
+        await wake(of_one, ONE)
+        of_two = await RestateEngine.connect(restate_server.url, "two")
+        with pytest.raises(BadRuntimeAddress, match="the workers of another store listen on 127"):
+            await of_two.work(Driven(), executions=1, stopping=asyncio.Event())
+        await of_two.close()
+    assert "calls for another store arrive" in caplog.text
+
+
 async def test_a_server_that_cannot_be_reached_is_named(restate_server: EngineProcess) -> None:
     restate_server.kill()
     with pytest.raises(EngineUnreachable, match="no Restate server can be used at http://127"):
-        await RestateEngine.connect(restate_server.url)
+        await RestateEngine.connect(restate_server.url, "one")
 
 
 async def test_a_signal_goes_to_the_command_and_not_to_the_sdk(restate_server: EngineProcess) -> None:
     driven, heard = Driven(), asyncio.Event()
     driven.go_on.set()
-    async with working(restate_server, driven) as engine:
+    async with working(restate_server.url, driven) as engine:
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, heard.set)
         await wake(engine, ONE)
         await driven.until(ONE, 1)

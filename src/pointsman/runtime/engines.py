@@ -12,8 +12,12 @@ from pointsman.extras import need
 from pointsman.runtime.dispatched import BadRuntimeAddress, Engine
 
 
-async def connect(address: str) -> Engine:
-    """Connect to an engine. Raises `BadRuntimeAddress`, `ExtraMissing`, `EngineUnreachable`."""
+async def connect(address: str, store: str) -> Engine:
+    """Connect to an engine, which dispatches the executions of a store to the workers of this store only. `store`: its
+    identity (`Claims.identity`).
+
+    Raises `BadRuntimeAddress`, `ExtraMissing`, `EngineUnreachable`.
+    """
     try:
         parts = urlsplit(address)
         host, port = parts.hostname or "", parts.port
@@ -23,7 +27,7 @@ async def connect(address: str) -> Engine:
         need("restate", "The runtime on Restate")
         from pointsman.runtime.restate import RestateEngine  # Loads the SDK of the engine, and an HTTP server.
 
-        return await RestateEngine.connect(address)
+        return await RestateEngine.connect(address, store)
     if parts.scheme != "temporal" or not host:
         raise BadRuntimeAddress(
             f"{address!r} is not the address of an engine",
@@ -32,4 +36,4 @@ async def connect(address: str) -> Engine:
     need("temporal", "The runtime on Temporal")
     from pointsman.runtime.temporal import TemporalEngine  # Loads the client of the engine.
 
-    return await TemporalEngine.connect(f"{host}:{port or 7233}", parts.path.strip("/") or "default")
+    return await TemporalEngine.connect(f"{host}:{port or 7233}", parts.path.strip("/") or "default", store)

@@ -1,4 +1,4 @@
-"""Executions placed by Restate: one virtual object for each execution id, and workers that it calls over HTTP/2.
+"""Executions placed by Restate: one virtual object for each execution, and workers that it calls over HTTP/2.
 
     front   wake ─▶ call `drive` of the object EXECUTION ─▶ a worker drives it, in slices ─▶ due again, or ended
                              ▲   one call at a time                 │
@@ -15,6 +15,9 @@ The object knows when to drive its execution next, and nothing else: Restate sto
 
 All workers share one address: Restate ends a call on the address where it began. The workers of one machine share a
 port; those of several machines are behind a balancer (`?address=`).
+
+Several stores may share a server: each has a service and a path of its own at the address of its workers. The workers
+of two stores need two addresses: a worker does not begin where those of another store listen, and refuses their calls.
 """
 
 from __future__ import annotations
@@ -29,6 +32,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from datetime import timedelta
 from functools import partial
+from http import HTTPStatus
 from typing import Final, NamedTuple, Self, TypedDict
 from urllib.parse import parse_qsl, urlsplit
 
@@ -45,6 +49,7 @@ from pointsman.values import ExecutionId
 
 LOG: Final = logging.getLogger("pointsman.runtime")
 SERVICE: Final = "pointsman-execution"
+"""Begins the name of the service of each store."""
 INGRESS_PORT: Final = 8080
 ADMIN_PORT: Final = 9070
 WORKERS: Final = "127.0.0.1:9080"
@@ -147,14 +152,16 @@ class DriveCall(TypedDict):
 class RestateEngine:
     """Restate as an engine; implements `Engine`."""
 
-    def __init__(self, address: RestateAddress) -> None:
+    def __init__(self, address: RestateAddress, store: str) -> None:
         self._address = address
+        self.store = store
+        self.service = f"{SERVICE}-{store}"
         self._http = httpx2.AsyncClient(timeout=REQUEST_S)
 
     @classmethod
-    async def connect(cls, url: str) -> Self:
-        """Connect to a server. Raises `BadRuntimeAddress`, `EngineUnreachable`."""
-        engine = cls(restate_address(url))
+    async def connect(cls, url: str, store: str) -> Self:
+        """Connect to a server, for a store. Raises `BadRuntimeAddress`, `EngineUnreachable`."""
+        engine = cls(restate_address(url), store)
         leave_signals()
         try:
             await engine.request("GET", f"{engine._address.ingress}/restate/health")
@@ -166,15 +173,28 @@ class RestateEngine:
     async def wake(self, execution: ExecutionId, due: float, share: str) -> None:
         delay_ms = max(0, round((due - time.time()) * 1000))
         delay = f"?delay={delay_ms}ms" if delay_ms else ""
-        place = f"{self._address.ingress}/{SERVICE}/{execution}/drive/send{delay}"
+        place = f"{self._address.ingress}/{self.service}/{execution}/drive/send{delay}"
         await self.request("POST", place, DriveCall(due=None))
 
     async def work(self, drive: Drive, *, executions: int, stopping: asyncio.Event) -> None:
+        await self.check_listener()
         await RestateWorker(self, self._address, drive, executions=executions).serve(stopping)
+
+    async def check_listener(self) -> None:
+        """Raise `BadRuntimeAddress` if workers of another store listen where this worker would."""
+        listens = self._address.listen
+        try:
+            answer = await self._http.get(f"http://{listens}/{self.store}/health")
+        except httpx2.HTTPError:
+            return  # It is the first one there, or the port is in use otherwise.
+        if answer.status_code == HTTPStatus.SERVICE_UNAVAILABLE:
+            message = f"the workers of another store listen on {listens}"
+            raise BadRuntimeAddress(message, hint="Give the workers of each store an address: ?listen=HOST:PORT.")
 
     async def register(self) -> None:
         """Let Restate call the workers at their address. Raises `EngineUnreachable`, also if it cannot call them."""
-        await self.request("POST", f"{self._address.admin}/deployments", {"uri": self._address.workers, "force": True})
+        place = f"{self._address.workers.rstrip('/')}/{self.store}"
+        await self.request("POST", f"{self._address.admin}/deployments", {"uri": place, "force": True})
 
     async def request(self, method: str, place: str, body: Mapping[str, object] | None = None) -> None:
         """Send a request. Raises `EngineUnreachable` if it does not succeed."""
@@ -203,8 +223,10 @@ class RestateWorker:
         self._running = 0
         """Calls in progress."""
         self._driven: dict[ExecutionId, asyncio.Task[float | None]] = {}
+        self._has_foreign_calls = False
+        """Whether a call for another store has arrived, which is logged once."""
         self._object = VirtualObject(
-            SERVICE,
+            engine.service,
             inactivity_timeout=timedelta(seconds=INACTIVITY_S),
             abort_timeout=timedelta(seconds=ABORT_S),
             journal_retention=timedelta(0),
@@ -258,18 +280,28 @@ class RestateWorker:
                 return
 
     async def _limited(self, scope: Scope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
-        """Refuse calls above the capacity of this worker: Restate repeats them, on another connection."""
-        if scope["type"] != "http" or "/invoke/" not in scope["path"]:
+        """Refuse calls for another store or above the capacity of this worker: Restate repeats them, on another
+        connection."""
+        is_call = scope["type"] == "http" and "/invoke/" in scope["path"]
+        if scope["type"] == "http" and f"/{self._engine.store}/" not in scope["path"]:
+            self._warn_of_foreign_call()
+            await refuse(send)
+        elif is_call and self._running >= self._executions:
+            await refuse(send)
+        elif not is_call:
             await self._calls(scope, receive, send)
-        elif self._running >= self._executions:
-            await send({"type": "http.response.start", "status": 503, "headers": [], "trailers": False})
-            await send({"type": "http.response.body", "body": b"", "more_body": False})
         else:
             self._running += 1
             try:
                 await self._calls(scope, receive, send)
             finally:
                 self._running -= 1
+
+    def _warn_of_foreign_call(self) -> None:
+        if not self._has_foreign_calls:
+            listens, own = self._address.listen, "give the workers of each store an address of their own"
+            LOG.warning("calls for another store arrive at %s, and are refused: %s (?listen=, ?address=)", listens, own)
+        self._has_foreign_calls = True
 
     async def _call(self, context: ObjectContext, call: DriveCall) -> None:
         """Drive the execution with the key of the object until it rests, and schedule the next call."""
@@ -310,6 +342,14 @@ class RestateWorker:
         self._driven.pop(execution, None)
         if not task.cancelled() and (why := task.exception()) is not None:
             LOG.warning("%s is driven again: %s", execution, why)
+
+
+async def refuse(send: ASGISendCallable) -> None:
+    """Answer that this worker cannot perform a call now."""
+    await send(
+        {"type": "http.response.start", "status": HTTPStatus.SERVICE_UNAVAILABLE, "headers": [], "trailers": False}
+    )
+    await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
 class DriveFailed(Exception):

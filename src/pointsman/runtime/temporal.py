@@ -1,4 +1,4 @@
-"""Executions placed by Temporal: one small workflow for each execution id, and workers that drive.
+"""Executions placed by Temporal: one small workflow for each execution, and workers that drive.
 
     front   wake ─▶ signal-with-start ─▶ workflow EXECUTION: due? ─▶ activity `drive` on a worker ─▶ due again, or ended
                                              ▲        └─ durable timer                                     │
@@ -7,6 +7,9 @@
 The workflow knows when to drive its execution, and nothing else. It ends when no time is known: the next wake-up
 starts it again. Payloads are execution ids and seconds; every value of the user stays in the store. Times are relative:
 the clocks of the store, the workers and Temporal may differ.
+
+Several stores may share a namespace: each has a task queue of its own, and the ids of its workflows begin with its
+identity.
 """
 
 from __future__ import annotations
@@ -33,7 +36,7 @@ from pointsman.runtime.dispatched import Drive, EngineUnreachable
 from pointsman.values import ExecutionId
 
 QUEUE: Final = "pointsman"
-"""Task queue of the workflows and of `drive`."""
+"""Begins the names of the task queues, which workflows and `drive` of a store share."""
 BEAT_S: Final = 3.0
 LOST_S: Final = 12.0
 """A worker without a heartbeat for this long is lost, as an owner without a beat is in the store."""
@@ -48,7 +51,7 @@ RETRIES: Final = RetryPolicy(
 
 @workflow.defn(name="pointsman-execution")
 class ExecutionWorkflow:
-    """Drives one execution, whose id is that of the workflow, whenever it is due."""
+    """Drives one execution, which the id of the workflow names, whenever it is due."""
 
     def __init__(self) -> None:
         self._due: float | None = None
@@ -86,12 +89,15 @@ class ExecutionWorkflow:
 class TemporalEngine:
     """Temporal as an engine; implements `Engine`."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, store: str) -> None:
         self._client = client
+        self._store = store
+        self._queue = f"{QUEUE}-{store}"
 
     @classmethod
-    async def connect(cls, host: str, namespace: str) -> Self:
-        """Connect to a namespace. Certificates and keys are read from the variables TEMPORAL_* of the environment.
+    async def connect(cls, host: str, namespace: str, store: str) -> Self:
+        """Connect to a namespace, for a store. Certificates and keys are read from the variables TEMPORAL_* of the
+        environment.
 
         Raises `EngineUnreachable`.
         """
@@ -102,7 +108,7 @@ class TemporalEngine:
             await client.workflow_service.describe_namespace(DescribeNamespaceRequest(namespace=namespace), timeout=RPC)
         except (RPCError, RuntimeError) as why:
             raise _unavailable(host, namespace, why) from None
-        return cls(client)
+        return cls(client, store)
 
     async def wake(self, execution: ExecutionId, due: float, share: str) -> None:
         after_s = max(0.0, due - time.time())
@@ -110,8 +116,8 @@ class TemporalEngine:
             await self._client.start_workflow(
                 "pointsman-execution",
                 after_s,
-                id=execution,
-                task_queue=QUEUE,
+                id=f"{self._store}-{execution}",
+                task_queue=self._queue,
                 start_signal="wake",
                 start_signal_args=[after_s],
                 priority=Priority(fairness_key=share),
@@ -124,7 +130,7 @@ class TemporalEngine:
     async def work(self, drive: Drive, *, executions: int, stopping: asyncio.Event) -> None:
         @activity.defn(name="drive")
         async def drive_one() -> float | None:
-            execution = ExecutionId(activity.info().workflow_id or "")
+            execution = ExecutionId((activity.info().workflow_id or "").removeprefix(f"{self._store}-"))
             beats = asyncio.create_task(_beat())
             try:
                 due = await drive(execution)
@@ -136,7 +142,7 @@ class TemporalEngine:
 
         worker = Worker(
             self._client,
-            task_queue=QUEUE,
+            task_queue=self._queue,
             workflows=[ExecutionWorkflow],
             activities=[drive_one],
             workflow_runner=UnsandboxedWorkflowRunner(),  # It is deterministic; the sandbox would import all again.

@@ -262,6 +262,11 @@ class Claims(Protocol):
     @property
     def counts(self) -> ClaimCounts: ...
 
+    async def identity(self) -> str:
+        """Return the name by which engines know this store: the same for all its processes, another one for each store.
+        It shows no address."""
+        ...
+
     @property
     def held(self) -> int:
         """Number of executions that this process owns."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from hashlib import blake2s
 from typing import Final, LiteralString
 
 import msgspec
@@ -37,6 +38,11 @@ from pointsman.store.sql.executions import names_text
 from pointsman.values import ExecutionId
 from pointsman.version import VERSION
 
+IDENTITY: Final = """
+    SELECT system_identifier || '/' || (SELECT oid FROM pg_database WHERE datname = current_database())
+        || '/' || current_schema() FROM pg_control_system()
+"""
+"""Of a copy that `pg_restore` made it is another one; of a physical copy of the server it is the same."""
 CHANNEL: Final[LiteralString] = "'pointsman_mail_' || md5(current_schema()) || '_' || "
 BEATS: Final[LiteralString] = (
     "(r.beat > clock_timestamp() - interval '12 s'"
@@ -153,6 +159,10 @@ class PostgresClaims:
         """Return the token that effects prove: below 0 for a runtime that performs a step for the owner."""
         held = self.tokens.get(execution, 0)
         return -self.me if not held and self.me is not None and self.steps.performs(execution) else held
+
+    async def identity(self) -> str:
+        ((text,),) = await self.ask(IDENTITY)
+        return blake2s(text.encode(), digest_size=8).hexdigest()
 
     async def register(self, name: str) -> None:
         async with self._registering:
