@@ -287,18 +287,18 @@ class Figures(NamedTuple):
 
 
 async def run(engines: Sequence[str], given: argparse.Namespace, cluster: Cluster) -> Figures:
-    found = Figures({name: [] for name in (LOCAL, *engines)}, {}, [])
+    found = Figures({name: [] for name in engines}, {}, [])
     for number in range(given.rounds):
-        for name in (LOCAL, *engines):
+        for name in engines:
             async with installed(name, cluster, workers=1) as bench:
                 found.rounds[name].append(await measure(bench, given.executions))
             note(f"round {number + 1}: {name} {found.rounds[name][-1]}")
     for name in engines:
-        if given.handed:
+        if given.handed and name != LOCAL:
             async with installed(name, cluster, workers=3) as bench:
                 found.hand_overs[name] = await hand_over(bench, given.handed)
             note(f"hand-over: {name} {found.hand_overs[name]}")
-    for name in (LOCAL, *engines):
+    for name in engines:
         for parked in given.parked:
             async with installed(name, cluster, workers=1) as bench:
                 found.parked.append((name, await park(bench, parked)))
@@ -307,6 +307,7 @@ async def run(engines: Sequence[str], given: argparse.Namespace, cluster: Cluste
 
 
 LOCAL: Final = "none"
+ENGINES: Final = (LOCAL, "temporal", "restate")
 
 
 def note(text: str) -> None:
@@ -430,7 +431,7 @@ Executions that wait for a person. Idle CPU in ms per second.
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--engines", nargs="*", default=["temporal", "restate"], choices=("temporal", "restate"))
+    parser.add_argument("--engines", nargs="*", default=[*ENGINES], choices=ENGINES)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--executions", type=int, default=40)
     parser.add_argument("--handed", type=int, default=60, help="executions of a hand-over; 0: leave it out")
