@@ -15,11 +15,12 @@ from msgspec.structs import replace
 from pointsman import Pointsman, Workflow, tool
 from pointsman.auth.callers import LOCAL
 from pointsman.engine.decide.lifecycle import NotSteerable, WrongStatus
-from pointsman.engine.reports import EventReceived
+from pointsman.engine.reports import EventReceived, Start
 from pointsman.errors import PointsmanError
 from pointsman.operations.readiness import Lifecycle
 from pointsman.ports import Row
 from pointsman.runtime import leader, ownership
+from pointsman.runtime.follower import Follower
 from pointsman.runtime.local import UnknownExecution
 from pointsman.runtime.ownership import OwnerRefusal, SharedOwnership, error_of
 from pointsman.server.serving import ServerMessages, leading_store
@@ -589,6 +590,83 @@ async def test_an_execution_whose_first_row_is_not_stored_is_not_lost(charges: C
         assert await first.store.claims.lost() == []
 
 
+@asynccontextmanager
+async def locked_rows(url: str) -> AsyncGenerator[None, None]:
+    """Let every append wait until the end of the block."""
+    address = address_of(url)
+    connection = await psycopg.AsyncConnection.connect(address.within(address.schema))
+    async with connection, connection.transaction():
+        await connection.execute("LOCK TABLE rows IN EXCLUSIVE MODE")
+        yield
+
+
+async def until_waiting(url: str) -> None:
+    """Return when a statement waits for a lock."""
+    address = address_of(url)
+    query = "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'rows'::regclass"
+    connection = await psycopg.AsyncConnection.connect(address.within(address.schema), autocommit=True)
+    async with connection, asyncio.timeout(PATIENCE_S):
+        while await (await connection.execute(query)).fetchone() == (0,):  # noqa: ASYNC110 - the server has no event
+            await asyncio.sleep(0.01)
+
+
+async def test_the_leader_continues_an_execution_whose_caller_left_while_its_first_row_was_written(
+    charges: Charges, looks: Looks, postgres_url: str
+) -> None:
+    charges.go_on.set()
+    async with two(charges, postgres_url) as (first, second):
+        await first.save(SLOW)
+        async with locked_rows(postgres_url):
+            starting = asyncio.create_task(first.start(SLOW))
+            await until_waiting(postgres_url)
+            starting.cancel()
+            await asyncio.wait({starting})
+            await looks.of(first)  # It cannot give the execution back yet.
+        async with second.leading():
+            async with asyncio.timeout(PATIENCE_S):
+                while not charges.begun:  # noqa: ASYNC110 - the leader looks by itself
+                    await asyncio.sleep(0.01)
+            (summary,) = await second.store.executions.list(ExecutionQuery())
+            await until(lambda: _completed(second, summary.execution))
+        assert charges.begun == {"second": 1}
+
+
+async def test_a_server_that_begins_an_execution_of_another_one_writes_nothing_to_it(
+    charges: Charges, postgres_url: str
+) -> None:
+    """Both begin under the token 1."""
+    async with two(charges, postgres_url) as (first, second):
+        execution = await first.start(SLOW)
+        await charges.until_begun()
+        driver = await first.runtime.open(execution.id)
+        start = Start(input={}, definition=driver.state.setup.definition)
+        with pytest.raises(JournalMoved):
+            await second.runtime.start(execution.id, driver.plan, start)
+        assert await second.runtime.ownership.claim(execution.id) is None, "its owner is alive"
+        assert isinstance(await second.runtime.open(execution.id), Follower)
+        charges.go_on.set()
+        await asyncio.wait_for(execution.settled(), PATIENCE_S)
+        assert charges.begun == {"first": 1}
+
+
+async def test_the_store_refuses_rows_and_effects_under_the_token_of_another_owner(
+    charges: Charges, postgres_url: str
+) -> None:
+    async with two(charges, postgres_url) as (first, second):
+        execution = await first.start(SLOW)
+        await charges.until_begun()
+        owner, claims = first.store.claims, second.store.claims
+        assert owner is not None
+        assert claims is not None
+        await claims.register("second")
+        assert claims.begin(execution.id) == owner.token(execution.id)
+        last = await second.store.journal.last(execution.id)
+        with pytest.raises(JournalMoved):
+            await second.store.journal.append(execution.id, Row(last + 1, 0.0, ()))
+        with pytest.raises(JournalMoved):
+            await second.store.effects.record(execution.id, "work#1", 9, "paid twice")
+
+
 def test_every_error_can_be_sent_as_a_refusal() -> None:
     known, waiting = set[str](), [PointsmanError]
     while waiting:
@@ -660,12 +738,12 @@ async def test_a_release_that_fails_is_repeated(
         assert first.store.claims is not None
         release, failed = first.store.claims.release, 0
 
-        async def fails_once(claims: Sequence[ReleasedClaim]) -> None:
+        async def fails_once(claims: Sequence[ReleasedClaim]) -> list[ReleasedClaim]:
             nonlocal failed
             failed += 1
             if failed == 1:
                 raise StoreUnreachable("the server is away")
-            await release(claims)
+            return await release(claims)
 
         monkeypatch.setattr(first.store.claims, "release", fails_once)
         charges.go_on.set()

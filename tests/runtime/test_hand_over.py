@@ -214,7 +214,7 @@ class InProcessEngine:
 def engine(monkeypatch: pytest.MonkeyPatch) -> InProcessEngine:
     one = InProcessEngine()
 
-    async def connect(address: str) -> InProcessEngine:
+    async def connect(address: str, store: str) -> InProcessEngine:
         return one
 
     monkeypatch.setattr(wiring, "connect", connect)

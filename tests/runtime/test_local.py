@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -11,12 +12,15 @@ from pointsman.engine.commands import Execute
 from pointsman.engine.reports import CancelRequested, EventReceived, GateAnswered, Start
 from pointsman.engine.state import status_of
 from pointsman.engine.steps import Step
+from pointsman.ports import Row
 from pointsman.runtime.children import child_id
 from pointsman.runtime.driver import Driver
 from pointsman.runtime.local import UnknownExecution
 from pointsman.store.errors import StoreUnreachable
+from pointsman.store.records import EffectRecord, Summary
 from pointsman.store.sqlite import open_sqlite
 from pointsman.values import ExecutionId, Json, JsonObject
+from tests.patience import PATIENCE_S
 from tests.runtime.world import FIRST, Shelf, chain, make_runtime, named, tool
 
 
@@ -310,3 +314,34 @@ async def test_an_ended_execution_is_not_kept_in_memory() -> None:
     assert await finished(driver) == "completed"
     assert runtime.drivers == {}
     assert (await runtime.open(FIRST)).state.outcome.output == "b"
+
+
+async def test_an_execution_whose_caller_leaves_while_its_first_row_is_written_continues(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    shelf = Shelf(one=chain("a"))
+    runtime, doing = await make_runtime(shelf)
+    append, is_asked, may_write = runtime.journal.append, asyncio.Event(), asyncio.Event()
+
+    async def append_slowly(
+        execution: ExecutionId, *rows: Row, summary: Summary | None = None, effects: Sequence[EffectRecord] = ()
+    ) -> None:
+        async def write() -> None:
+            await may_write.wait()
+            await append(execution, *rows, summary=summary, effects=effects)
+
+        is_asked.set()
+        await asyncio.shield(asyncio.create_task(write()))
+
+    monkeypatch.setattr(runtime.journal, "append", append_slowly)
+    starting = asyncio.create_task(runtime.start(FIRST, shelf.plans["one"], Start(input={}, definition="one")))
+    await is_asked.wait()
+    starting.cancel()
+    await asyncio.wait({starting})
+    may_write.set()
+    async with asyncio.timeout(PATIENCE_S):
+        while not doing.asked:  # noqa: ASYNC110 - the runtime looks by itself
+            await asyncio.sleep(0.01)
+        driver = await runtime.open(FIRST)
+        await driver.until(lambda: driver.state.ended)
+    assert (driver.state.status, len(doing.asked)) == ("completed", 1)

@@ -42,7 +42,7 @@ from pointsman.engine.reports import (
 )
 from pointsman.engine.state import ENDED, ExecutionState
 from pointsman.engine.steps import Step
-from pointsman.errors import AuthorError, CallerError, EngineBug, OperatorError, Outage
+from pointsman.errors import AuthorError, CallerError, EngineBug, OperatorError, Outage, PointsmanError
 from pointsman.ports import Clock, ExecutionPort, Executor, Memory, Row
 from pointsman.runtime.children import ChildExecutions, child_id, children_of, rests
 from pointsman.runtime.commits import DriverLost, storable
@@ -72,6 +72,8 @@ REST_S: Final = Seconds(5.0)
 RESTS_S_MIN: Final = 0.02
 RESTS_S_MAX: Final = 1.0
 """How often a worker checks whether an execution only waits that does no work itself."""
+LEFT_S_MAX: Final = Seconds(30.0)
+"""How long the store may take to write the first row of an execution whose caller left."""
 OFFER_AGAIN_S: Final = Seconds(60.0)
 DRAINED_AGAIN_S: Final = Seconds(1.0)
 """When steps that wait for a worker are offered to another one by a process that stops, and has not looked."""
@@ -182,6 +184,8 @@ class LocalRuntime:
         """Whether this process becomes the leader when no other one is: it releases what only waits."""
         self._making: dict[ExecutionId, DriverOpening] = {}
         self._looked_for_workers = 0.0
+        self._left: set[asyncio.Task[None]] = set()
+        """Wait for the first rows of executions whose callers left while the store wrote them."""
 
     def _open_ownership(self, placement: Placement | None) -> Ownership:
         if self.store.claims is None:
@@ -240,16 +244,35 @@ class LocalRuntime:
         """Return the driver when its first row is durable."""
         try:
             await driver.deliver(report)
-        except BaseException:
+        except BaseException as why:
             if not driver.is_deciding:  # A caller that stops waiting does not stop a decision.
                 self.drivers.pop(driver.execution, None)
                 self._release(driver.execution)
+                if isinstance(why, asyncio.CancelledError) and self.store.claims is None:  # else it is due (`failed`)
+                    waiting = asyncio.get_running_loop().create_task(self._continue_left(driver))
+                    self._left.add(waiting)
+                    waiting.add_done_callback(self._left.discard)
             raise
         if not driver.performs:
             self._release(driver.execution, self._left_entry(driver))
             return self._follow(driver.execution, driver.plan, driver.state)
         self._last_drivers[driver.execution] = driver
         return driver
+
+    async def _continue_left(self, begun: Driver) -> None:
+        """Continue an execution whose caller left while the store wrote its first row, once the row is stored."""
+        execution, pause, until = begun.execution, RESTS_S_MIN, self.clock.now() + LEFT_S_MAX
+        while self.clock.now() < until:
+            try:
+                if (await self.load(execution)).setup.started_at == begun.state.setup.started_at:
+                    await self.open(execution)
+                return
+            except UnknownExecution:
+                await self.clock.sleep_until(self.clock.now() + pause)
+                pause = min(2 * pause, RESTS_S_MAX)
+            except PointsmanError as why:
+                LOG.warning("%s, whose start was cancelled, is left to the leader: [%s] %s", execution, why.code, why)
+                return
 
     async def open(self, execution: ExecutionId, *, recover: bool = True) -> Driver:
         """Return the driver of an execution: the present one, or a new one from its journal. Raises `UnknownExecution`.
@@ -542,6 +565,8 @@ class LocalRuntime:
     async def close(self) -> None:
         """Stop everything as if the process had ended: all executions can be resumed."""
         close_worker(self.worker)
+        for waiting in self._left:
+            waiting.cancel()
         await self._neighbours.close()
         drivers = list(self.drivers.values())
         self.drivers.clear()

@@ -284,11 +284,12 @@ class SharedOwnership:
             return holding
         await self._open()
         released = self._releasing.pop(execution, None)
-        token = None if released is None else released.token
-        if token is None:
-            token = self._claims.begin(execution) if begins else await self._granted_by_store(execution)
-        if token is None:
-            return None
+        token = self._claims.token(execution) if released is not None else 0
+        if released is None or token != released.token:  # It was released, or another process had begun it.
+            granted = self._claims.begin(execution) if begins else await self._granted_by_store(execution)
+            if granted is None:
+                return None
+            token = granted
         claim = self._held.setdefault(execution, Claim(execution, token, self._release))
         claim.token = token  # Two tasks may have claimed it at once: the later token counts.
         return claim
@@ -442,16 +443,17 @@ class SharedOwnership:
             await self._claims.forget()
 
     async def give_back(self) -> None:
-        """Return when the store has recorded the claims that were given up."""
+        """Return when the store has recorded the claims that were given up. An execution whose first row is being
+        written, because the caller of its start left, is given up later."""
         releasing, self._releasing = self._releasing, {}
         if not releasing:
             return
+        remaining = [*releasing.values()]
         try:
-            await self._claims.release([*releasing.values()])
-        except PointsmanError:
-            remaining = {execution: claim for execution, claim in releasing.items() if execution not in self._held}
-            self._releasing = {**remaining, **self._releasing}
-            raise
+            remaining = await self._claims.release(remaining)
+        finally:
+            left = {claim.execution: claim for claim in remaining if claim.execution not in self._held}
+            self._releasing = {**left, **self._releasing}
 
     async def read_mail(self, execution: ExecutionId) -> None:
         """Return when the reports are decided that wait for an execution which this runtime owns."""

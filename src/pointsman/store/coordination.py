@@ -288,6 +288,10 @@ class Claims(Protocol):
         """Return executions with the names of their live owners, the newest executions first."""
         ...
 
+    def token(self, execution: ExecutionId) -> int:
+        """Return the token that this process has; 0: none."""
+        ...
+
     def begin(self, execution: ExecutionId) -> int:
         """Return the token under which an execution begins here: its first row makes the claim."""
         ...
@@ -300,8 +304,9 @@ class Claims(Protocol):
         """Write nothing more under the token of an execution in this process."""
         ...
 
-    async def release(self, claims: Sequence[ReleasedClaim]) -> None:
-        """Give up claims, given with their tokens; those that were lost meanwhile are ignored."""
+    async def release(self, claims: Sequence[ReleasedClaim]) -> list[ReleasedClaim]:
+        """Give up claims, given with their tokens; those that were lost meanwhile are ignored. Return those that cannot
+        be given up yet, because the first row of the execution is being written."""
         ...
 
     async def renew(self) -> None:

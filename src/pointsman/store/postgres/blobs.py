@@ -156,7 +156,7 @@ class PostgresEffects:
             (effect.execution, effect.attempt, effect.number, int(effect.packed.form), effect.packed.data, effect.token)
             for effect in group
         ]
-        values: list[object] = [[*column] for column in zip(*rows, strict=True)]
+        values: list[object] = [*([*column] for column in zip(*rows, strict=True)), self._claims.me]
         reply = await self._sender.send(record(fenced=epoch is not None), values if epoch is None else [epoch, *values])
         ((may_write, refused),) = reply.rows
         if not may_write:
@@ -178,7 +178,8 @@ def record(*, fenced: bool) -> LiteralString:
     )
     rest: LiteralString = (
         "proven AS MATERIALIZED (SELECT e.id FROM executions AS e"
-        " JOIN (SELECT DISTINCT execution, token FROM given) AS g ON e.id = g.execution AND (e.token = g.token"
+        " JOIN (SELECT DISTINCT execution, token FROM given) AS g ON e.id = g.execution"
+        " AND (e.token = g.token AND (g.token = 0 OR e.owner = %b::int8)"
         " OR g.token < 0 AND EXISTS (SELECT FROM placed_steps AS p WHERE p.execution = e.id AND p.owner = -g.token))"
         " FOR SHARE OF e),"
         " lost AS MATERIALIZED (SELECT DISTINCT g.execution FROM given AS g"

@@ -145,6 +145,8 @@ class PostgresClaims:
         """The number of this runtime; None: it has no row yet."""
         self.tokens: dict[ExecutionId, int] = {}
         """Held by this process."""
+        self._beginning: set[ExecutionId] = set()
+        """Executions whose first row is being written."""
         self.counts = ClaimCounts()
 
     @property
@@ -191,6 +193,17 @@ class PostgresClaims:
     def begin(self, execution: ExecutionId) -> int:
         return self.tokens.setdefault(execution, 1)
 
+    def begins(self, execution: ExecutionId) -> None:
+        """Note that the first row is being written; `begun` notes its outcome."""
+        self._beginning.add(execution)
+
+    def begun(self, execution: ExecutionId, *, refused: bool = False) -> None:
+        """Note the outcome of the first row. `refused`: another process had begun the execution, and owns it."""
+        if execution in self._beginning:
+            self._beginning.discard(execution)
+            if refused:
+                self.tokens.pop(execution, None)
+
     async def claim(self, execution: ExecutionId) -> int | None:
         rows = await self.ask(CLAIM, self.me, execution, self.me)
         if not rows:
@@ -205,7 +218,11 @@ class PostgresClaims:
     def drop(self, execution: ExecutionId) -> None:
         self.counts.lost += self.tokens.pop(execution, None) is not None
 
-    async def release(self, claims: Sequence[ReleasedClaim]) -> None:
+    async def release(self, claims: Sequence[ReleasedClaim]) -> list[ReleasedClaim]:
+        early = [claim for claim in claims if claim.execution in self._beginning]
+        claims = [claim for claim in claims if claim.execution not in self._beginning]
+        if not claims:
+            return early
         tokens = [(claim.execution, claim.token) for claim in claims]
         entries = [(claim.execution, claim.entry) for claim in claims if claim.entry is not None]
         names, wakes = [name for name, _ in entries], [entry.wakes for _, entry in entries]
@@ -214,6 +231,7 @@ class PostgresClaims:
         for execution, token in tokens:
             if self.tokens.get(execution) == token:
                 del self.tokens[execution]
+        return early
 
     async def renew(self) -> None:
         await self.ask(RENEW, self.me, self._name, *self._stated)

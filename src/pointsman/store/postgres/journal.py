@@ -33,6 +33,7 @@ from pointsman.store.codec import (
 )
 from pointsman.store.compression import Form, Packed, blobs_behind, pack, unpack
 from pointsman.store.coordination import DECIDED_MAIL
+from pointsman.store.errors import JournalMoved
 from pointsman.store.postgres.blobs import KEEP_BLOBS, RecentBlobs
 from pointsman.store.postgres.claims import PostgresClaims
 from pointsman.store.postgres.connections import Connection, Connections
@@ -201,9 +202,10 @@ TOGETHER_MAX: Final = 500
 """Maximum requests in one statement: limits the duration of one commit."""
 PROVEN: Final = (
     "proven AS MATERIALIZED (SELECT e.no FROM executions AS e JOIN unnest(%b::int8[], %b::int8[]) AS g (no, token)"
-    " ON e.no = g.no AND e.token = g.token FOR SHARE OF e)"
+    " ON e.no = g.no AND e.token = g.token AND (g.token = 0 OR e.owner = %b::int8) FOR SHARE OF e)"
 )
-"""The executions whose claims are still valid. A claim by another runtime waits until this statement is committed."""
+"""The executions that this runtime still owns under these tokens: two runtimes that began one id both have token 1. A
+claim by another runtime waits until this statement is committed."""
 HEADS: Final = """
     SELECT e.id, e.no, r.seq, r.hash FROM executions AS e
     CROSS JOIN LATERAL (SELECT seq, hash FROM rows WHERE execution = e.no ORDER BY seq DESC LIMIT 1) AS r
@@ -231,7 +233,7 @@ class PackedEffect(NamedTuple):
 class AppendRequest(BatchedRequest):
     """Encoded rows of one execution, and answers of effects, that are added together."""
 
-    __slots__ = ("effects", "execution", "mail", "rows", "summary", "token")
+    __slots__ = ("effects", "execution", "mail", "rows", "settled_by", "summary", "token")
 
     def __init__(
         self,
@@ -242,16 +244,28 @@ class AppendRequest(BatchedRequest):
         *,
         token: int = 0,
         mail: int | None = None,
+        settled_by: PostgresClaims | None = None,
     ) -> None:
         """`token`: of the claim under which it is written; 0: the execution was never claimed. `mail`: the report that
-        its last row decides."""
+        its last row decides. `settled_by`: the claims that the outcome concerns, because the execution begins."""
         super().__init__()
+        self.settled_by = settled_by
         self.token = token
         self.mail = mail
         self.execution = execution
         self.rows = rows
         self.summary = summary
         self.effects = effects
+
+    def done(self) -> None:
+        super().done()
+        if self.settled_by is not None:
+            self.settled_by.begun(self.execution)
+
+    def refuse(self, why: Exception) -> None:
+        super().refuse(why)
+        if self.settled_by is not None:
+            self.settled_by.begun(self.execution, refused=isinstance(why, JournalMoved))
 
     def follows(self, seq: int) -> bool:
         """Return whether the rows continue a journal that ends at `seq`."""
@@ -282,7 +296,11 @@ class Appender:
         """Return the request under the claim that this process has now."""
         decided = DECIDED_MAIL.get(NO_MAIL)
         mail = decided.pop() if decided else None
-        return AppendRequest(execution, rows, summary, effects, token=self._claims.token(execution), mail=mail)
+        token, settled_by = self._claims.token(execution), None
+        if token and rows[0].seq == 1:
+            settled_by = self._claims
+            settled_by.begins(execution)
+        return AppendRequest(execution, rows, summary, effects, token=token, mail=mail, settled_by=settled_by)
 
     async def append(self, request: AppendRequest) -> None:
         self._connections.check_open()
@@ -497,7 +515,7 @@ def statement_for(
     values: list[object] = [] if epoch is None else [epoch]
     # Sorted everywhere, so that two processes that write the same rows do not deadlock.
     if group.tokens:
-        values += columns(sorted(group.tokens.items()))
+        values += [*columns(sorted(group.tokens.items())), me]
     if blobs:
         values += columns(blobs)
     if group.begun:
