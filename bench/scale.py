@@ -240,6 +240,8 @@ async def park(bench: Bench, number: int) -> Parked:
     engine_mb = rss_mb(engine.pid) if engine is not None else 0.0
     began = time.monotonic()
 
+    bench.one.client.timeout = WAITS_S  # On a busy machine an answer takes long; none is lost.
+
     async def answer(index: int) -> str:
         body = {"gateId": "ask", "action": "approve"}
         reply = await bench.one.request("POST", f"/executions/{started[index]}/respond", body)

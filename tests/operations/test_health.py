@@ -153,3 +153,5 @@ async def test_processes_with_different_engines_and_limits_of_each_process_are_r
     assert "restate://two:8080, temporal://one:7233" in found["engines-differ"]
     assert found["limits-multiply"] == "`concurrency` and `calls_max` of own count in each of 2 processes"
     assert ("engines-differ" in later, "limits-multiply" in later) == (False, True)
+    assert found["no-workers"] == "no worker of this store uses temporal://one:7233: what servers start here waits"
+    assert "no-workers" not in later

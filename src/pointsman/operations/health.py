@@ -252,6 +252,11 @@ async def _workers(app: AppContext) -> AsyncIterator[HealthFinding]:
         message = f"processes of one store use different engines: {', '.join(engines)}"
         hint = "Each execution has one owner, and all continue. Give all servers and workers the same `runtime`."
         yield HealthFinding("warning", "engines-differ", message, hint)
+    served = {facts.engine for facts in drivers if facts.role == "server" and facts.engine}
+    for engine in sorted(served - {facts.engine for facts in drivers if facts.role == "worker"}):
+        message = f"no worker of this store uses {engine}: what servers start here waits"
+        hint = "Start one with the same store: pointsman worker --runtime …. Workers of other stores do not help."
+        yield HealthFinding("warning", "no-workers", message, hint)
     limited = [name for name, one in app.settings.providers.items() if one.concurrency or one.calls_max]
     if len(drivers) > 1 and limited:
         message = (

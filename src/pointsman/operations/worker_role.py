@@ -100,6 +100,7 @@ async def serving_queues(
         finally:
             stopping.set()
             await worker.drain(patience=patience, hurry=hurry or asyncio.Event())
+            claims.stop_waiting()
 
 
 class StoreWithoutQueues(OperatorError):

@@ -19,7 +19,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Final, NoReturn, TypeAlias
 from weakref import WeakValueDictionary
 
@@ -421,7 +421,8 @@ class LocalRuntime:
     async def hand_over(self) -> None:
         """Stop all work and release every execution that is driven here: other runtimes continue them at once."""
         for driver in [*self.drivers.values()]:
-            await driver.close()
+            with suppress(Outage):  # What could not be stored is decided again by the next owner.
+                await driver.close()
             if self.drivers.get(driver.execution) is driver:
                 self.passivate(driver, self._left_entry(driver))
 
@@ -698,6 +699,7 @@ class LocalRuntime:
             self._release(ExecutionId(state.id))
 
 
+LEFT: Final = "they ran for longer than `drain` allows, or the store could not be reached"
 DRAIN_POLL_S: Final = 0.02
 AttemptKey = tuple[ExecutionId, Step]
 
@@ -734,8 +736,9 @@ class HoldingExecutor:
 
 
 async def drain(runtime: LocalRuntime, *, patience: Seconds, hurry: asyncio.Event) -> int:
-    """Wait until no attempt runs and no decision is being made, for at most `patience` seconds or until `hurry`.
-    Return the number of those that are left.
+    """Wait until no attempt runs and no decision is being made or written, for at most `patience` seconds or until
+    `hurry`. Return the number of those that are left, which is logged. From then on this process does not wait for its
+    store.
     """
     executor = HoldingExecutor(runtime)
     runtime.executors = executor
@@ -744,12 +747,17 @@ async def drain(runtime: LocalRuntime, *, patience: Seconds, hurry: asyncio.Even
         if runtime.clock.now() >= until:
             break
         await runtime.clock.sleep_until(runtime.clock.now() + DRAIN_POLL_S)
+    if remaining:
+        LOG.warning("%d steps are not stored at the end of the drain, and are performed again: %s", remaining, LEFT)
+    if runtime.store.claims is not None:
+        runtime.store.claims.stop_waiting()
     return remaining
 
 
 def decisions(runtime: LocalRuntime) -> int:
-    """Return the number of decisions that are being made in parts: the results that they are about are not stored."""
-    return sum(driver.is_deciding for driver in runtime.drivers.values())
+    """Return the number of executions whose last decision is being made in parts, or written: the result that it is
+    about is not stored."""
+    return sum(driver.is_deciding or driver.commits.writing for driver in runtime.drivers.values())
 
 
 def performed_attempts(runtime: LocalRuntime) -> set[AttemptKey]:

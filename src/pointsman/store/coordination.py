@@ -353,6 +353,10 @@ class Claims(Protocol):
         """Delete reports that were decided more than a day ago, and runtimes that ended before that."""
         ...
 
+    def stop_waiting(self) -> None:
+        """Fail at once from now on if the store cannot be reached: this process ends, and others do what it leaves."""
+        ...
+
     async def listen(self, notify: Callable[[], None]) -> None:
         """Call `notify` when mail or an outcome may have arrived, until cancelled. Notifications may get lost."""
         ...

@@ -272,6 +272,9 @@ class PostgresClaims:
     async def forget(self) -> None:
         await self.ask(FORGET)
 
+    def stop_waiting(self) -> None:
+        self._connections.patience_s = 0.0
+
     async def listen(self, notify: Callable[[], None]) -> None:
         """Call `heard` for each notification, until cancelled; reconnect after a broken connection."""
         while True:

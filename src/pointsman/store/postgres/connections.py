@@ -161,8 +161,10 @@ class Fence:
 class Patience:
     """Retry policy: how long to retry, with growing pauses."""
 
-    def __init__(self, seconds: float) -> None:
-        self._until = time.monotonic() + seconds
+    def __init__(self, seconds: Callable[[], float]) -> None:
+        """`seconds` is asked before each attempt: a process that ends becomes less patient."""
+        self._seconds = seconds
+        self._began = time.monotonic()
         self._wait = WAIT_S
         self._undone = 0
 
@@ -171,7 +173,7 @@ class Patience:
         if is_undone(why):
             self._undone += 1
             return self._undone <= UNDONE_MAX
-        if not (is_lost(why) or is_crowded(why)) or time.monotonic() >= self._until:
+        if not (is_lost(why) or is_crowded(why)) or time.monotonic() - self._began >= self._seconds():
             return False
         await asyncio.sleep(self._wait)
         self._wait = min(self._wait * 2, WAIT_S_MAX)
@@ -224,7 +226,7 @@ class Connections:
         return await psycopg.AsyncConnection.connect(self._conninfo, autocommit=True)
 
     def patience(self) -> Patience:
-        return Patience(self.patience_s)
+        return Patience(lambda: self.patience_s)
 
     async def read(self, work: Work[T], *, limit_s: float | None = READ_S_MAX) -> T:
         """Run a query; repeat it if the connection breaks, or if no answer comes within the limit."""
