@@ -279,10 +279,23 @@ class EmitConfig(Model):
     """JSON; variables in its texts are replaced."""
 
 
+NoteLength: TypeAlias = Annotated[int, Field(ge=40, le=200_000)]
+"""Pixels on the canvas."""
+
+
 class NoteConfig(Model):
-    """A comment on the canvas; never runs."""
+    """A comment on the canvas, or a titled frame around nodes; never runs."""
 
     text: Text | None = None
+    """Text of the note, in Markdown; title of the frame."""
+    color: Literal["yellow", "green", "blue", "purple", "red", "gray"] | None = None
+    """Default: yellow, of a frame gray."""
+    frame: bool | None = None
+    """A frame around nodes instead of a sticky note; the nodes inside move with it."""
+    width: NoteLength | None = None
+    """Width on the canvas, in pixels. Default: 220, of a frame 480."""
+    height: NoteLength | None = None
+    """Height on the canvas, in pixels. Default: 120, of a frame 280."""
 
 
 class ToolExecutorConfig(Model):

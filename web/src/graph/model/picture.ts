@@ -43,9 +43,29 @@ export interface Arrow {
   isImplied?: boolean;
 }
 
+/** A sticky note, or a frame around nodes. Neither takes part in the flow. */
+export interface Note {
+  id: string;
+  /** Its accessible name. */
+  name: string;
+  /** Markdown; of a frame: the title. */
+  text: string;
+  color: NoteColor;
+  isFrame: boolean;
+  position: { x: number; y: number } | null;
+  width: number;
+  height: number;
+}
+
+export const NOTE_COLORS = ["yellow", "green", "blue", "purple", "red", "gray"] as const;
+export type NoteColor = (typeof NOTE_COLORS)[number];
+const NOTE_SIZE = { width: 220, height: 120 } as const;
+const FRAME_SIZE = { width: 480, height: 280 } as const;
+
 export interface Picture {
   boxes: Box[];
   arrows: Arrow[];
+  notes?: Note[];
   regions?: Region[];
   /** Id of the workflow, if known; the folding state is stored under it. */
   workflow?: string;
@@ -78,6 +98,25 @@ function boxOf(node: DefinitionNode, definition: Definition, language: string, t
   return box;
 }
 
+/** Note nodes of a draft may have invalid values until they are corrected; these count as absent. */
+export function noteOf(node: DefinitionNode, language: string, t: TFunction): Note {
+  const { text, color, frame, width, height } = node.config ?? {};
+  const isFrame = frame === true;
+  const shown = textIn(text as Text | undefined, language);
+  const size = isFrame ? FRAME_SIZE : NOTE_SIZE;
+  const [line = ""] = shown.trim().split("\n");
+  return {
+    id: node.id,
+    name: [t(isFrame ? "node.frame" : "node.note"), line].filter(Boolean).join(": "),
+    text: shown,
+    color: NOTE_COLORS.find((one) => one === color) ?? (isFrame ? "gray" : "yellow"),
+    isFrame,
+    position: node.position ?? null,
+    width: typeof width === "number" ? width : size.width,
+    height: typeof height === "number" ? height : size.height,
+  };
+}
+
 function namedPorts(node: DefinitionNode, definition: Definition, language: string, t: TFunction): Port[] {
   const ports = portsOf(node, definition);
   if (ports.length > PORTS_MAX) return [];
@@ -96,15 +135,17 @@ export function outcomeName(outcome: Outcome, node: DefinitionNode, language: st
 
 export function pictureOf(definition: Definition, language: string, t: TFunction): Picture {
   const nodes = new Map(definition.nodes.map((node) => [node.id, node]));
+  const steps = definition.nodes.filter((node) => node.type !== "note");
   const boxes = [
-    ...definition.nodes.filter((node) => node.id === definition.entry),
-    ...definition.nodes.filter((node) => node.id !== definition.entry),
+    ...steps.filter((node) => node.id === definition.entry),
+    ...steps.filter((node) => node.id !== definition.entry),
   ].map((node) => boxOf(node, definition, language, t));
+  const notes = definition.nodes.flatMap((node) => (node.type === "note" ? noteOf(node, language, t) : []));
   const portsOfBox = new Map(boxes.map((box) => [box.id, box.ports ?? []]));
   const arrows: Arrow[] = [];
   const add = (edge: DefinitionEdge, id: string, isImplied: boolean) => {
     const { source, target, condition } = edge;
-    if (!nodes.has(source) || !nodes.has(target)) return;
+    if (!portsOfBox.has(source) || !portsOfBox.has(target)) return;
     const label = isImplied
       ? ""
       : labelOf(condition, nodes.get(source), language, t) || textIn(edge.label as Text | undefined, language);
@@ -126,7 +167,7 @@ export function pictureOf(definition: Definition, language: string, t: TFunction
     add(edge, names[at] as string, false);
   });
   for (const edge of impliedEdges(definition)) add(edge, `${edge.source}->${edge.target}`, true);
-  return { boxes, arrows, regions: regionsOf(definition), workflow: definition.id };
+  return { boxes, arrows, notes, regions: regionsOf(definition), workflow: definition.id };
 }
 
 function labelOf(
@@ -192,8 +233,6 @@ function detailOf(node: DefinitionNode, language: string): string {
         return config.event;
       case "memory":
         return [config.operation, config.key].filter(Boolean).join(" ");
-      case "note":
-        return textIn(config.text as Text | undefined, language);
       default:
         return "";
     }

@@ -9,7 +9,8 @@ import type { Definition, DefinitionEdge } from "@/api/views";
 export interface Region {
   /** Id of the parallel or loop that opens the region. That node is not a member. */
   id: string;
-  kind: "parallel" | "loop";
+  /** A layout also keeps the boxes of a frame together. */
+  kind: "parallel" | "loop" | "frame";
   /** All nodes inside, including those of nested regions. */
   members: string[];
   /** Number of nodes inside; set when some of them are folded away. */

@@ -29,6 +29,7 @@ import {
   framesAsNodes,
   isFolded,
   NODE_TYPES,
+  notesAsNodes,
   regionIn,
 } from "./flowElements";
 import { FoldingContext, useFoldingOf } from "./folding";
@@ -74,7 +75,8 @@ function Inner({ picture, marks, picked = null, onPick }: Props) {
     const names = new Map(picture.boxes.map((one) => [one.id, one.name]));
     const frames = framesOf(shown.picture.regions ?? [], layout.positions);
     const boxes = boxesOf(shown.picture, layout, { selected: (id) => id === picked }, new Map());
-    return [...framesAsNodes(frames, names), ...boxes];
+    const notes = notesAsNodes(shown.notes, { selected: () => false }, new Map());
+    return [...framesAsNodes(frames, names), ...notes, ...boxes];
   }, [picture, shown, layout, picked]);
   const edges = useMemo(() => arrowsOf(shown.picture, shown, { selected: () => false }, new Map()), [shown]);
   const ariaLabels = useAriaLabels(false);

@@ -4,6 +4,7 @@ import { MarkerType, type NodeHandle, Position } from "@xyflow/react";
 import { type Frame, frameName } from "@/graph/layout/frames";
 import type { Layout, Point } from "@/graph/layout/geometry";
 import { BOX, portOffset } from "@/graph/layout/geometry";
+import type { PlacedNote } from "@/graph/layout/notes";
 import type { Arrow, Box, Picture } from "@/graph/model/picture";
 import type { Routes } from "@/graph/routing/routes";
 import { ariaRole } from "./ariaLabels";
@@ -13,12 +14,13 @@ import type { FrameBox } from "./FrameNode";
 import { FrameNode } from "./FrameNode";
 import { EXIT_PLACES } from "./Ports";
 import type { ProblemMark } from "./ProblemSign";
+import { type NoteNode, StickyNote } from "./StickyNote";
 import { type ArrowEdge, WorkflowEdge } from "./WorkflowEdge";
 import { type BoxNode, WorkflowNode } from "./WorkflowNode";
 
-export type CanvasNode = BoxNode | FoldedBox | FrameBox;
+export type CanvasNode = BoxNode | FoldedBox | FrameBox | NoteNode;
 
-export const NODE_TYPES = { box: WorkflowNode, folded: FoldedNode, frame: FrameNode };
+export const NODE_TYPES = { box: WorkflowNode, folded: FoldedNode, frame: FrameNode, note: StickyNote };
 export const EDGE_TYPES = { arrow: WorkflowEdge };
 export const MARKER = { type: MarkerType.ArrowClosed, width: 16, height: 16, color: "var(--line-strong)" } as const;
 const FAILED_MARKER = { ...MARKER, color: "var(--failed)" } as const;
@@ -66,7 +68,7 @@ export function boxesOf(
     const was = before.get(box.id);
     if (
       was &&
-      was.type !== "frame" &&
+      (was.type === "box" || was.type === "folded") &&
       was.data.box === box &&
       was.selected === selected &&
       was.position.x === position.x &&
@@ -85,6 +87,42 @@ export function boxesOf(
         domAttributes,
       };
     return { ...shape, type: "box", data: problem ? { box, problem } : { box }, ariaLabel: box.name, domAttributes };
+  });
+}
+
+/** Below the regions and the edges. React Flow raises selected nodes by 1000, which would cover the nodes inside. */
+const FRAME_Z = -2;
+const SELECTED_FRAME_Z = FRAME_Z - 1000;
+
+/** Notes and frames. `before`: the result of the previous call. */
+export function notesAsNodes(
+  notes: readonly PlacedNote[],
+  marks: ElementMarks,
+  before: ReadonlyMap<string, CanvasNode>,
+): NoteNode[] {
+  const domAttributes = ariaRole("node");
+  return notes.map(({ note, x, y, width, height }) => {
+    const selected = marks.selected(note.id);
+    const was = before.get(note.id);
+    const isSame =
+      was?.type === "note" &&
+      was.selected === selected &&
+      JSON.stringify([was.data.note, was.position]) === JSON.stringify([note, { x, y }]);
+    if (isSame) return was;
+    return {
+      id: note.id,
+      type: "note",
+      position: { x, y },
+      width,
+      height,
+      measured: { width, height },
+      data: { note },
+      selected,
+      connectable: false,
+      ariaLabel: note.name,
+      domAttributes,
+      ...(note.isFrame ? { style: { pointerEvents: "none" }, zIndex: selected ? SELECTED_FRAME_Z : FRAME_Z } : {}),
+    };
   });
 }
 

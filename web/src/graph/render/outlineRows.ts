@@ -50,7 +50,10 @@ export function rowsOf(picture: Picture, toggled: ReadonlySet<string>): Row[] {
       addRow(one, key, depth + 1, arrows.length + at + 1, all);
     });
   };
-  const top = level("");
+  const notes = (picture.notes ?? []).map(
+    ({ id, name, position }): Box => ({ id, type: "note", name, detail: "", position }),
+  );
+  const top = [...level(""), ...notes];
   top.forEach((box, at) => {
     addRow(box, null, 1, at + 1, top.length);
   });

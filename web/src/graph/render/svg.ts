@@ -1,8 +1,8 @@
 /** The picture as a self-contained SVG: real text, the colours of the page, no external resources. */
 
 import { framesOf } from "@/graph/layout/frames";
-import type { Rect } from "@/graph/layout/geometry";
-import { BOX, type Point } from "@/graph/layout/geometry";
+import { BOX, boundingRect, type Point, type Rect } from "@/graph/layout/geometry";
+import { type PlacedNote, placeNotes } from "@/graph/layout/notes";
 import { type LayoutOptions, layoutOf } from "@/graph/layout/quickLayout";
 import type { Picture } from "@/graph/model/picture";
 import { pathOf } from "@/graph/routing/paths";
@@ -22,6 +22,7 @@ export interface Ink {
 const MARGIN = 32;
 const NAME = { x: 16, y: 26, size: 14, widest: BOX.width - 32 } as const;
 const DETAIL = { x: 16, y: 44, size: 11.5, widest: BOX.width - 32 } as const;
+const NOTE_LINE = 18;
 /** Average character width as a share of the font size; wide enough for all but the widest characters. */
 const LETTER = 0.56;
 const FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, Helvetica, Arial, sans-serif";
@@ -41,7 +42,10 @@ export function renderSvg(
   options: LayoutOptions = {},
 ): Drawing {
   const layout = layoutOf(picture, options);
-  const { routes, bounds } = routesOf(picture, layout);
+  const routed = routesOf(picture, layout);
+  const { routes } = routed;
+  const notes = placeNotes(picture.notes ?? [], layout.positions);
+  const bounds = boundingRect([...(picture.boxes.length > 0 ? [routed.bounds] : []), ...notes]) ?? routed.bounds;
   const [left, top] = [Math.floor(bounds.x) - MARGIN, Math.floor(bounds.y) - MARGIN];
   const [width, height] = [Math.ceil(bounds.width) + 2 * MARGIN + 1, Math.ceil(bounds.height) + 2 * MARGIN + 1];
   const frames = framesOf(picture.regions ?? [], layout.positions).map(
@@ -88,8 +92,29 @@ export function renderSvg(
     `<title>${escaped(title)}</title>` +
     `<defs>${arrowhead("tip", ink.strong)}${arrowhead("failed", ink.failed)}</defs>` +
     `<rect x="${left}" y="${top}" width="${width}" height="${height}" fill="${ink.sunken}"/>` +
-    `${frames.join("")}${arrows.join("")}${labels.join("")}${boxes.join("")}</svg>`;
+    `${notes.map((one) => noteElement(one, ink)).join("")}${frames.join("")}${arrows.join("")}${labels.join("")}${boxes.join("")}</svg>`;
   return { text, width, height };
+}
+
+function noteElement({ note, x, y, width, height }: PlacedNote, ink: Ink): string {
+  const widest = width - 2 * NAME.x;
+  const lines = note.text.split("\n").slice(0, note.isFrame ? 1 : Math.floor((height - 12) / NOTE_LINE));
+  return (
+    `<g><title>${escaped(note.name)}</title>` +
+    `<rect x="${x}" y="${y}" width="${width}" height="${height}" rx="6" fill="${ink.surface}" fill-opacity="${note.isFrame ? 0.5 : 1}" stroke="${ink.strong}"/>` +
+    lines
+      .map((line, at) =>
+        textElement(
+          { x: x + NAME.x, y: y + 22 + at * NOTE_LINE },
+          truncated(line, 12, widest),
+          12,
+          ink.ink,
+          note.isFrame,
+        ),
+      )
+      .join("") +
+    "</g>"
+  );
 }
 
 function arrowhead(id: string, colour: string): string {

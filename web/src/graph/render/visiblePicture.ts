@@ -2,8 +2,9 @@
 
 import { useMemo, useRef } from "react";
 import { foldRegions } from "@/graph/layout/frames";
-import { type Layout, portOffset } from "@/graph/layout/geometry";
+import { boundingRect, type Layout, portOffset } from "@/graph/layout/geometry";
 import { labelSpace } from "@/graph/layout/labelWidth";
+import { type PlacedNote, placeNotes } from "@/graph/layout/notes";
 import { layoutOf } from "@/graph/layout/quickLayout";
 import type { Picture } from "@/graph/model/picture";
 import { type Routes, routesOf } from "@/graph/routing/routes";
@@ -11,6 +12,7 @@ import { type Routes, routesOf } from "@/graph/routing/routes";
 export interface VisiblePicture extends Routes {
   picture: Picture;
   layout: Layout;
+  notes: PlacedNote[];
   /** The layout with nothing folded. */
   unfoldedLayout: Layout;
 }
@@ -20,7 +22,11 @@ export function useVisiblePicture(picture: Picture, closed: ReadonlySet<string>)
   const shown = useMemo(() => foldRegions(picture, closed, whole), [picture, closed, whole]);
   const layout = useLayout(shown);
   const routes = useRoutes(shown, layout);
-  return useMemo(() => ({ picture: shown, layout, unfoldedLayout: whole, ...routes }), [shown, layout, whole, routes]);
+  const notes = useMemo(() => placeNotes(shown.notes ?? [], layout.positions), [shown.notes, layout]);
+  return useMemo(() => {
+    const bounds = boundingRect([...(layout.positions.size > 0 ? [routes.bounds] : []), ...notes]) ?? routes.bounds;
+    return { picture: shown, layout, unfoldedLayout: whole, notes, ...routes, bounds };
+  }, [shown, layout, whole, notes, routes]);
 }
 
 function useRoutes(picture: Picture, layout: Layout): Routes {

@@ -24,11 +24,12 @@ import "@xyflow/react/dist/base.css";
 import "@/graph/render/canvas.css";
 import { LARGE_PICTURE, type Picture, pictureOf } from "@/graph/model/picture";
 import { useAriaLabels } from "@/graph/render/ariaLabels";
+import { type NoteEditing, NoteEditingContext } from "@/graph/render/noteEditing";
 import { SMALLEST } from "@/graph/render/viewport";
 import { useVisiblePicture, type VisiblePicture } from "@/graph/render/visiblePicture";
 import type { ArrowEdge } from "@/graph/render/WorkflowEdge";
 import { theme } from "@/theme";
-import { freePosition, openEnd } from "../document/edits";
+import { freePosition, predecessorOf } from "../document/edits";
 import { focusedElement, focusFirst, problemsByElement } from "../document/pointers";
 import { useDrawnDefinition, useEditor } from "../editorContext";
 import { CanvasDialogs } from "./CanvasDialogs";
@@ -41,6 +42,7 @@ import { type EditorNode, useBoxes } from "./useBoxes";
 import { useCanvasView } from "./useCanvasView";
 import { useConnecting } from "./useConnecting";
 import { type MenuTarget, useMenuEntries } from "./useMenuEntries";
+import { useNoteEditing } from "./useNoteEditing";
 import { useVerbs, type Verbs } from "./useVerbs";
 
 export const DRAGGED = "application/x-pointsman-node";
@@ -83,7 +85,8 @@ function Surface({ picture, state, asked, ask }: SurfaceProps) {
   const shown = useVisiblePicture(picture, folding.closed);
   const wrong = useMemo(() => problemsByElement(definition, checked.problems), [definition, checked.problems]);
   const boxes = useBoxes({ picture, shown, wrong });
-  const verbs = useVerbs(picture, ask);
+  const notes = useNoteEditing();
+  const verbs = useVerbs(picture, ask, notes);
   const view = useCanvasView({ flow, box, shown, positions: boxes.places, drawing: verbs });
   const isFar = useIsFar(shown.picture.boxes.length);
   const comeNear = useZoomToPointer();
@@ -107,7 +110,7 @@ function Surface({ picture, state, asked, ask }: SurfaceProps) {
   };
   const over = (event: MouseEvent) => {
     const target = event.target as Element;
-    const node = target.closest<HTMLElement>(".react-flow__node-box")?.dataset.id;
+    const node = target.closest<HTMLElement>(".react-flow__node-box, .react-flow__node-note")?.dataset.id;
     const edge = target.closest<HTMLElement>(".react-flow__edge")?.dataset.id;
     point({ at: at(event), ...(node ? { node } : {}), ...(edge ? { edge } : {}) });
     if (node && !selection.nodes.includes(node)) pick({ kind: "node", id: node });
@@ -119,13 +122,15 @@ function Surface({ picture, state, asked, ask }: SurfaceProps) {
     if (isFar) comeNear(event);
     else ask({ kind: "add", adding: { at: at(event) } });
   };
-  const quickAdd = () => {
-    const after = picked?.id ?? openEnd(definition);
+  const freePlace = () => {
     const middle = canvas.middle();
-    const at = freePosition({ x: middle.x - BOX.width / 2, y: middle.y - BOX.height / 2 }, canvas.positions());
-    ask({ kind: "add", adding: after === undefined ? { at } : { after } });
+    return freePosition({ x: middle.x - BOX.width / 2, y: middle.y - BOX.height / 2 }, canvas.positions());
   };
-  useSurfaceKeys({ verbs, picked: view.picked, nudge: boxes.nudge, add: quickAdd, ask });
+  const quickAdd = () => {
+    const after = predecessorOf(definition, picked?.id);
+    ask({ kind: "add", adding: after === undefined ? { at: freePlace() } : { after } });
+  };
+  useSurfaceKeys({ verbs, notes, picked: view.picked, nudge: boxes.nudge, add: quickAdd, freePlace, ask });
   /** Select the element that receives keyboard focus. */
   const follow = (event: FocusEvent) => {
     const at = focusedElement(event.target);
@@ -156,6 +161,7 @@ function Surface({ picture, state, asked, ask }: SurfaceProps) {
           view={view}
           ask={ask}
           verbs={verbs}
+          notes={notes}
         >
           <CanvasTools
             isTidying={verbs.isTidying}
@@ -182,15 +188,19 @@ function useSurfaceKeys(about: {
   verbs: Verbs;
   picked: Picked | null;
   nudge: (ids: readonly string[], by: Point) => void;
+  notes: NoteEditing | null;
   add: () => void;
+  freePlace: () => Point;
   ask: (dialog: OpenDialog) => void;
 }): void {
   const { t } = useTranslation();
-  const { selection, select, canvas, show, mayChange } = useEditor();
-  const { verbs, picked, ask } = about;
+  const { node, selection, select, canvas, show, mayChange } = useEditor();
+  const { verbs, notes, picked, ask } = about;
   useCanvasKeys({
     ...verbs,
     add: about.add,
+    addNote: () => mayChange && verbs.add({ type: "note", at: about.freePlace() }),
+    addFrame: () => mayChange && verbs.frame(about.freePlace()),
     find: () => ask({ kind: "find" }),
     help: () => ask({ kind: "help" }),
     connect: () => {
@@ -204,6 +214,7 @@ function useSurfaceKeys(about: {
     },
     edit: () => {
       if (picked === null) return verbs.showMessage(t("canvas.nothingPicked"));
+      if (notes && node?.type === "note") return notes.edit(node.id);
       show("properties");
       focusFirst();
     },
@@ -251,11 +262,12 @@ interface FlowProps {
   view: ReturnType<typeof useCanvasView>;
   ask: (dialog: OpenDialog) => void;
   verbs: Verbs;
+  notes: NoteEditing | null;
   children: ReactNode;
 }
 
 /** The React Flow graph. */
-function Flow({ picture, shown, state, boxes, isFar, view, ask, verbs, children }: FlowProps) {
+function Flow({ picture, shown, state, boxes, isFar, view, ask, verbs, notes, children }: FlowProps) {
   const { t } = useTranslation();
   const flow = useReactFlow<EditorNode, ArrowEdge>();
   const { select, mayChange } = useEditor();
@@ -263,54 +275,57 @@ function Flow({ picture, shown, state, boxes, isFar, view, ask, verbs, children 
   const connecting = useConnecting(state, verbs);
   const change = useSelectionChanges();
   return (
-    <ReactFlow<EditorNode, ArrowEdge>
-      nodes={isFar ? NONE : boxes.nodes}
-      edges={isFar ? NO_ARROWS : boxes.edges}
-      nodeTypes={NODE_TYPES}
-      edgeTypes={EDGE_TYPES}
-      colorMode={theme() as ColorMode}
-      onInit={view.begin}
-      minZoom={SMALLEST}
-      onNodesChange={(changes) => {
-        boxes.follow(changes);
-        change(changes, "nodes");
-      }}
-      onEdgesChange={(changes) => change(changes, "edges")}
-      onNodeDragStart={boxes.grab}
-      onNodeDragStop={boxes.drop}
-      onSelectionDragStart={boxes.grab}
-      onSelectionDragStop={boxes.drop}
-      {...connecting.props}
-      onConnectEnd={(event, connection) => {
-        connecting.end();
-        const from = connection.fromNode?.id;
-        if (from === undefined || connection.toNode || !("clientX" in event)) return;
-        if (connecting.isDroppedOnBox(event, connection) || connection.fromHandle?.type !== "source") return;
-        const at = flow.screenToFlowPosition({ x: event.clientX, y: event.clientY });
-        ask({ kind: "add", adding: { after: from, at, outcome: connection.fromHandle.id ?? undefined } });
-      }}
-      onEdgeMouseEnter={(_, edge) => edge.data?.arrow.isImplied || state.hover(edge.id)}
-      onEdgeMouseLeave={() => state.hover(null)}
-      onNodeDoubleClick={(_, node) => {
-        const id = isFolded(node.id) ? regionIn(node.id) : node.id;
-        if (picture.regions?.some((one) => one.id === id)) folding.toggle(id);
-      }}
-      deleteKeyCode={null}
-      autoPanOnNodeFocus={false}
-      multiSelectionKeyCode={["Control", "Meta", "Shift"]}
-      selectionKeyCode="Shift"
-      selectionMode={SelectionMode.Partial}
-      zoomOnDoubleClick={false}
-      onPaneClick={() => select(EMPTY_SELECTION)}
-      onlyRenderVisibleElements={shown.picture.boxes.length > LARGE_PICTURE}
-      aria-label={t("graph.label")}
-      ariaLabelConfig={useAriaLabels(mayChange)}
-    >
-      <Background gap={20} />
-      <CanvasControls onWhole={view.showAll} />
-      {isFar ? <FarCanvas shown={shown} /> : null}
-      {children}
-      {!isFar && shown.picture.boxes.length > 12 ? <MiniMap pannable zoomable className="max-md:!hidden" /> : null}
-    </ReactFlow>
+    <NoteEditingContext.Provider value={notes}>
+      <ReactFlow<EditorNode, ArrowEdge>
+        nodes={isFar ? NONE : boxes.nodes}
+        edges={isFar ? NO_ARROWS : boxes.edges}
+        nodeTypes={NODE_TYPES}
+        edgeTypes={EDGE_TYPES}
+        colorMode={theme() as ColorMode}
+        onInit={view.begin}
+        minZoom={SMALLEST}
+        onNodesChange={(changes) => {
+          boxes.follow(changes);
+          change(changes, "nodes");
+        }}
+        onEdgesChange={(changes) => change(changes, "edges")}
+        onNodeDragStart={boxes.grab}
+        onNodeDragStop={boxes.drop}
+        onSelectionDragStart={boxes.grab}
+        onSelectionDragStop={boxes.drop}
+        {...connecting.props}
+        onConnectEnd={(event, connection) => {
+          connecting.end();
+          const from = connection.fromNode?.id;
+          if (from === undefined || connection.toNode || !("clientX" in event)) return;
+          if (connecting.isDroppedOnBox(event, connection) || connection.fromHandle?.type !== "source") return;
+          const at = flow.screenToFlowPosition({ x: event.clientX, y: event.clientY });
+          ask({ kind: "add", adding: { after: from, at, outcome: connection.fromHandle.id ?? undefined } });
+        }}
+        onEdgeMouseEnter={(_, edge) => edge.data?.arrow.isImplied || state.hover(edge.id)}
+        onEdgeMouseLeave={() => state.hover(null)}
+        onNodeDoubleClick={(_, node) => {
+          const id = isFolded(node.id) ? regionIn(node.id) : node.id;
+          if (node.type === "note") notes?.edit(id);
+          else if (picture.regions?.some((one) => one.id === id)) folding.toggle(id);
+        }}
+        deleteKeyCode={null}
+        autoPanOnNodeFocus={false}
+        multiSelectionKeyCode={["Control", "Meta", "Shift"]}
+        selectionKeyCode="Shift"
+        selectionMode={SelectionMode.Partial}
+        zoomOnDoubleClick={false}
+        onPaneClick={() => select(EMPTY_SELECTION)}
+        onlyRenderVisibleElements={shown.picture.boxes.length > LARGE_PICTURE}
+        aria-label={t("graph.label")}
+        ariaLabelConfig={useAriaLabels(mayChange)}
+      >
+        <Background gap={20} />
+        <CanvasControls onWhole={view.showAll} />
+        {isFar ? <FarCanvas shown={shown} /> : null}
+        {children}
+        {!isFar && shown.picture.boxes.length > 12 ? <MiniMap pannable zoomable className="max-md:!hidden" /> : null}
+      </ReactFlow>
+    </NoteEditingContext.Provider>
   );
 }

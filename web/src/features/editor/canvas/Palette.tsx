@@ -3,7 +3,7 @@ import { type KeyboardEvent, useRef } from "react";
 import { useTranslation } from "react-i18next";
 import { nextWithPrefix, useTypeAhead } from "@/components/useTypeAhead";
 import { iconOf } from "@/graph/render/nodeIcons";
-import { openEnd } from "../document/edits";
+import { predecessorOf } from "../document/edits";
 import { PALETTE } from "../document/palette";
 import { useEditor } from "../editorContext";
 import { DRAGGED } from "./EditorCanvas";
@@ -18,7 +18,7 @@ export function Palette() {
   const { draft, node, canvas } = useEditor();
   const bar = useRef<HTMLDivElement>(null);
   const typed = useTypeAhead();
-  const put = (type: string) => canvas.drawing().add({ type, after: node?.id ?? openEnd(draft.shown) });
+  const put = (type: string) => canvas.drawing().add({ type, after: predecessorOf(draft.shown, node?.id) });
   const find = (event: KeyboardEvent) => {
     if (!LETTER.test(event.key) || event.ctrlKey || event.metaKey || event.altKey) return;
     const names = [...(bar.current?.querySelectorAll("button") ?? [])];

@@ -10,6 +10,8 @@ type Keys = readonly (readonly [name: string, ...keys: string[]])[];
 const PLACES: Readonly<Record<"canvas" | "palette" | "tree" | "anywhere", Keys>> = {
   canvas: [
     ["add", "A"],
+    ["note", "N"],
+    ["frame", "F"],
     ["connect", "C"],
     ["edit", "E", "{enter}"],
     ["find", "/", "{ctrl} F"],

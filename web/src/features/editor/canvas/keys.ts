@@ -41,6 +41,9 @@ export function useKeys(store: DraftStore, verbs: { save: () => void; start: () 
 
 export interface CanvasVerbs {
   add: () => void;
+  addNote: () => void;
+  /** Add a frame around the selection. */
+  addFrame: () => void;
   find: () => void;
   help: () => void;
   tidy: () => void;
@@ -69,6 +72,8 @@ type Verb = Exclude<keyof CanvasVerbs, "copied" | "paste" | "move">;
 
 const LETTERS: Readonly<Record<string, Verb>> = {
   a: "add",
+  n: "addNote",
+  f: "addFrame",
   c: "connect",
   "/": "find",
   "?": "help",
@@ -80,7 +85,7 @@ const LETTERS: Readonly<Record<string, Verb>> = {
 const LETTERS_WITH_SHIFT: Readonly<Record<string, Verb>> = { ...LETTERS, t: "tidyInRows" };
 const WITH_CTRL: Readonly<Record<string, Verb>> = { a: "selectAll", d: "duplicate", f: "find" };
 /** Elements that Enter opens. */
-const OPENED = ".react-flow__node-box, .react-flow__edge";
+const OPENED = ".react-flow__node-box, .react-flow__node-note, .react-flow__edge";
 const WITHOUT_MODIFIER: Readonly<Record<string, Verb>> = {
   Delete: "remove",
   Backspace: "remove",

@@ -5,7 +5,6 @@ import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } fr
 import { framesOf } from "@/graph/layout/frames";
 import type { Point } from "@/graph/layout/geometry";
 import type { Picture } from "@/graph/model/picture";
-import type { FoldedBox } from "@/graph/render/FoldedNode";
 import {
   arrowsOf,
   boxesOf,
@@ -13,18 +12,18 @@ import {
   type CanvasNode,
   framesAsNodes,
   isFolded,
+  notesAsNodes,
   positionsOf,
   regionIn,
 } from "@/graph/render/flowElements";
 import type { VisiblePicture } from "@/graph/render/visiblePicture";
 import type { ArrowEdge } from "@/graph/render/WorkflowEdge";
-import type { BoxNode } from "@/graph/render/WorkflowNode";
 import { moveNodes } from "../document/edits";
 import type { problemsByElement } from "../document/pointers";
 import { useEditor } from "../editorContext";
+import { carriedBy, type PlacedNode, withFrameContents } from "./frameContents";
 
 export type EditorNode = CanvasNode;
-type PlacedNode = BoxNode | FoldedBox;
 
 /** Arrow keys move in steps; steps without this pause between them form one undo step. */
 const DEBOUNCE_MS = 500;
@@ -40,7 +39,10 @@ export function useBoxes(about: {
   const selected = useMemo(() => new Set(selection.nodes), [selection.nodes]);
   const made = useMemo(() => {
     const marks = { selected: (id: string) => selected.has(id), problem: (id: string) => wrong.nodes.get(id) };
-    return boxesOf(shown.picture, shown.layout, marks, before.current);
+    return [
+      ...notesAsNodes(shown.notes, marks, before.current),
+      ...boxesOf(shown.picture, shown.layout, marks, before.current),
+    ];
   }, [shown, wrong, selected]);
   const hand = useRef({
     isHolding: false,
@@ -82,7 +84,7 @@ export function useBoxes(about: {
   const commit = useCallback(
     (boxes: readonly PlacedNode[]) => {
       const to = new Map<string, Point>();
-      for (const one of boxes) {
+      for (const one of withFrameContents(boxes, made)) {
         if (!isFolded(one.id)) to.set(one.id, one.position);
         else {
           const was = places.get(one.id);
@@ -99,16 +101,21 @@ export function useBoxes(about: {
       const changes = moveNodes(now, places, to);
       if (changes.length > 0) act(...changes);
     },
-    [places, picture, store],
+    [places, picture, store, made],
   );
 
-  const latest = useRef({ standing, commit });
+  const latest = useRef({ standing, commit, made });
   useLayoutEffect(() => {
-    latest.current = { standing, commit };
-  }, [standing, commit]);
+    latest.current = { standing, commit, made };
+  }, [standing, commit, made]);
   const follow = useCallback((changes: NodeChange<EditorNode>[]) => {
+    const resizing = changes.some((one) => one.type === "dimensions" && one.resizing !== undefined);
+    // The editor stores the new rectangle at the end of the gesture; what is inside a frame stays.
+    if (resizing) return setStanding((now) => applyNodeChanges(changes as NodeChange<PlacedNode>[], now));
     const moves = changes.filter((one) => one.type === "position");
     if (moves.length === 0) return;
+    const carried = carriedBy(moves, latest.current.made);
+    moves.push(...carried);
     setStanding((now) => applyNodeChanges(moves as NodeChange<PlacedNode>[], now));
     if (hand.current.isHolding) return;
     for (const one of moves) hand.current.nudged.add(one.id);

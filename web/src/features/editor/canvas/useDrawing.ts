@@ -1,12 +1,15 @@
 /** Add and connect nodes. If the source of a new edge chooses among answers, ask which one the edge follows. */
 import type { DefinitionNode } from "@/api/views";
 import { choosesAnswer, followedOutcomes, type Outcome, outcomesOf } from "@/graph/model/outcomes";
+import type { NoteEditing } from "@/graph/render/noteEditing";
 import { addNode, connectNodes } from "../document/edits";
 import { applyOperation } from "../document/operations";
 import { useEditor } from "../editorContext";
 import type { Drawing, OpenDialog } from "./drawing";
 
-export function useDrawing(ask: (dialog: OpenDialog) => void): Drawing {
+const LOOSE: ReadonlySet<string> = new Set(["note", "frame", "start"]);
+
+export function useDrawing(ask: (dialog: OpenDialog) => void, notes: NoteEditing | null): Drawing {
   const { draft, canvas, pick } = useEditor();
   const definition = draft.shown;
   const nodeOf = (id: string | undefined) => definition.nodes.find((node) => node.id === id);
@@ -30,7 +33,7 @@ export function useDrawing(ask: (dialog: OpenDialog) => void): Drawing {
   return {
     add: (adding, instead) => {
       const { id, changes } = addNode(definition, canvas.positions(), adding);
-      const isLoose = adding.type === "note" || adding.type === "start";
+      const isLoose = LOOSE.has(adding.type);
       const added = changes.reduce(applyOperation, definition);
       // In the middle of an edge, the new node leads on; otherwise its predecessor leads to it.
       const isInserted = adding.on !== undefined;
@@ -40,6 +43,7 @@ export function useDrawing(ask: (dialog: OpenDialog) => void): Drawing {
         if (instead) instead.onAdded(id);
         else pick({ kind: "node", id });
         canvas.reveal([id]);
+        if (!instead && changes.some((one) => one.op === "add_node" && one.node.type === "note")) notes?.edit(id);
       };
       const drawn = isInserted ? added : definition;
       withOutcome(isLoose ? undefined : source, drawn, adding.outcome, put, instead?.focus);

@@ -28,7 +28,9 @@ export function useMenuEntries(
   const { draft } = useEditor();
   const folding = useFolding();
   const { node, edge, at } = pointed;
-  const trialEntries = useTrialEntries(draft.shown.nodes.find((one) => one.id === node));
+  const pointedNode = draft.shown.nodes.find((one) => one.id === node);
+  const isNote = pointedNode?.type === "note";
+  const trialEntries = useTrialEntries(isNote ? undefined : pointedNode);
   const region = picture.regions?.find((one) => one.id === node);
   const copy = (verb: "copy" | "cut") => setTimeout(() => document.execCommand(verb), CLOSES_MS);
   const paste = async () => {
@@ -39,15 +41,15 @@ export function useMenuEntries(
     }
   };
   const adding = node ? { after: node } : { at };
+  if (isNote) return [copies(), [{ name: "remove", keys: "Del", act: verbs.remove }]];
   return [
     edge !== undefined
       ? [{ name: "insert", act: () => ask({ kind: "add", adding: { on: edge } }) }]
       : [{ name: node ? "addAfter" : "add", keys: "A", act: () => ask({ kind: "add", adding }) }],
     node
       ? [
-          { name: "copy", keys: "Ctrl C", act: () => copy("copy") },
-          { name: "cut", keys: "Ctrl X", act: () => copy("cut") },
-          { name: "duplicate", keys: "Ctrl D", act: verbs.duplicate },
+          ...copies(),
+          { name: "frame", keys: "F", act: () => verbs.frame(at) },
           { name: "connect", keys: "C", act: () => ask({ kind: "connect", from: { kind: "node", id: node } }) },
         ]
       : [],
@@ -58,10 +60,20 @@ export function useMenuEntries(
           { name: "remove", keys: "Del", act: verbs.remove },
         ]
       : [
+          { name: "note", keys: "N", act: () => verbs.add({ type: "note", at }) },
+          { name: "frame", keys: "F", act: () => verbs.frame(at) },
           { name: "paste", keys: "Ctrl V", act: () => void paste() },
           { name: "all", keys: "Ctrl A", act: verbs.selectAll },
           { name: "tidy", keys: "T", act: verbs.tidy },
           { name: "tidyInRows", keys: "⇧ T", act: verbs.tidyInRows },
         ],
   ];
+
+  function copies(): MenuEntry[] {
+    return [
+      { name: "copy", keys: "Ctrl C", act: () => copy("copy") },
+      { name: "cut", keys: "Ctrl X", act: () => copy("cut") },
+      { name: "duplicate", keys: "Ctrl D", act: verbs.duplicate },
+    ];
+  }
 }

@@ -2,11 +2,14 @@
 
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
+import type { Point } from "@/graph/layout/geometry";
+import { followBoxes, placeNotes, withFrameRegions } from "@/graph/layout/notes";
 import { edgeNames } from "@/graph/model/edgeNames";
 import type { Picture } from "@/graph/model/picture";
 import { useFolding } from "@/graph/render/folding";
+import type { NoteEditing } from "@/graph/render/noteEditing";
 import { type Piece, pasteOperations, pieceOf, pieceText, readPiece } from "../document/clipboard";
-import { moveNodes, removeElements } from "../document/edits";
+import { addFrame, moveNodes, moveNotes, removeElements } from "../document/edits";
 import { useEditor } from "../editorContext";
 import type { Drawing, OpenDialog } from "./drawing";
 import { EMPTY_SELECTION, existingIn } from "./selection";
@@ -21,16 +24,18 @@ export interface Verbs extends Drawing {
   tidy: () => void;
   tidyInRows: () => void;
   fold: () => void;
+  /** Add a frame around the selected nodes; without a selection, at this position. */
+  frame: (at: Point) => void;
   /** Message about the last action, or empty. */
   message: string;
   showMessage: (words: string) => void;
   isTidying: boolean;
 }
 
-export function useVerbs(picture: Picture, ask: (dialog: OpenDialog) => void): Verbs {
+export function useVerbs(picture: Picture, ask: (dialog: OpenDialog) => void, notes: NoteEditing | null): Verbs {
   const { t } = useTranslation();
   const { draft, store, canvas, selection: all, select } = useEditor();
-  const drawing = useDrawing(ask);
+  const drawing = useDrawing(ask, notes);
   const folding = useFolding();
   // The message disappears with the next change.
   const [shown, setShown] = useState<{ words: string; of: typeof draft.done } | null>(null);
@@ -51,10 +56,15 @@ export function useVerbs(picture: Picture, ask: (dialog: OpenDialog) => void): V
     tell("");
     try {
       const { tidyLayout } = await import("@/graph/layout/tidy");
-      const places = await tidyLayout(picture, { stands: canvas.positions(), inRows });
+      const stands = canvas.positions();
+      const placed = placeNotes(picture.notes ?? [], stands);
+      const places = await tidyLayout(withFrameRegions(picture, placed, stands), { stands, inRows });
       // The definition may have changed meanwhile: move only nodes that still exist.
       const now = store.getState();
-      const changes = moveNodes(now.shown, canvas.positions(), places);
+      const changes = [
+        ...moveNodes(now.shown, canvas.positions(), places),
+        ...moveNotes(now.shown, placed, followBoxes(picture, placed, stands, places)),
+      ];
       if (changes.length > 0) now.act(...changes);
       else tell(t("canvas.tidyAlready"));
       canvas.reveal([]);
@@ -91,6 +101,14 @@ export function useVerbs(picture: Picture, ask: (dialog: OpenDialog) => void): V
     },
     tidy: () => void tidy(false),
     tidyInRows: () => void tidy(true),
+    frame: (at) => {
+      const sizes = new Map((picture.notes ?? []).map((one) => [one.id, one]));
+      const framed = addFrame(definition, canvas.positions(), selection.nodes, sizes);
+      if (!framed) return drawing.add({ type: "frame", at });
+      draft.act(...framed.changes);
+      select({ nodes: [framed.id], edges: [] });
+      notes?.edit(framed.id);
+    },
     fold: () => {
       for (const id of selection.nodes) {
         const around = (picture.regions ?? [])

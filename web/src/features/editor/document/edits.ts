@@ -2,12 +2,13 @@
 
 import type { Definition, DefinitionEdge, JsonObject } from "@/api/views";
 import type { Point } from "@/graph/layout/geometry";
-import { BOX } from "@/graph/layout/geometry";
+import { BOX, type Rect } from "@/graph/layout/geometry";
+import { frameAround, type PlacedNote } from "@/graph/layout/notes";
 import { edgeNames } from "@/graph/model/edgeNames";
 import { conditionFor, type Outcome } from "@/graph/model/outcomes";
 import type { Selection } from "../canvas/selection";
 import { freshId, type Operation } from "./operations";
-import { firstConfig } from "./palette";
+import { firstNode } from "./palette";
 
 export type Positions = ReadonlyMap<string, Point>;
 
@@ -89,21 +90,20 @@ export function addNode(
   places: Positions,
   adding: NewNode,
 ): { id: string; changes: Operation[] } {
-  const { type, after, on, follows } = adding;
-  const id = freshId(definition, type);
+  const { after, on, follows } = adding;
+  const id = freshId(definition, adding.type);
   const at = adding.at ?? placeFor(definition, places, adding);
   const isPlaced = definition.nodes.length > 0 && definition.nodes.every((node) => node.position);
   const node = {
     id,
-    type,
-    config: firstConfig(type),
+    ...firstNode(adding.type),
     ...(at && (adding.at || isPlaced) ? { position: rounded(at) } : {}),
   };
   const changes: Operation[] = adding.at ? fixPositions(definition, places) : [];
   changes.push({ op: "add_node", node });
-  if (on !== undefined)
+  if (on !== undefined && node.type !== "note")
     changes.push(...insertOnEdge({ ...definition, nodes: [...definition.nodes, node] }, on, id, follows));
-  else if (after !== undefined && type !== "note" && type !== "start")
+  else if (after !== undefined && node.type !== "note" && node.type !== "start")
     changes.push(connectNodes(definition, after, id, follows));
   return { id, changes };
 }
@@ -125,6 +125,53 @@ function placeFor(definition: Definition, places: Positions, { after, on }: NewN
   if (from && to) return { x: (from.x + to.x) / 2, y: (from.y + to.y) / 2 + STEP.y };
   const near = from ? { x: from.x + BOX.width + STEP.x, y: from.y } : undefined;
   return near ? freePosition(near, places) : undefined;
+}
+
+/** A frame around nodes and notes; `sizes`: of the notes. */
+export function addFrame(
+  definition: Definition,
+  places: Positions,
+  ids: readonly string[],
+  sizes: ReadonlyMap<string, { width: number; height: number }>,
+): { id: string; changes: Operation[] } | null {
+  const rects = ids.flatMap((id) => {
+    const at = places.get(id);
+    return at ? [{ x: at.x, y: at.y, ...(sizes.get(id) ?? BOX) }] : [];
+  });
+  const rect = frameAround(rects);
+  if (!rect) return null;
+  const { id, changes } = addNode(definition, places, { type: "frame", at: rect });
+  return { id, changes: [...changes, resizeNote(id, rect)] };
+}
+
+export function resizeNote(id: string, to: Rect): Operation {
+  const size = { "/config/width": Math.round(to.width), "/config/height": Math.round(to.height) };
+  return { op: "change_node", node: id, set: { "/position": rounded(to) as unknown as JsonObject, ...size } };
+}
+
+/** Store the rectangles of notes and frames after a new layout. */
+export function moveNotes(
+  definition: Definition,
+  before: readonly PlacedNote[],
+  after: ReadonlyMap<string, Rect>,
+): Operation[] {
+  const known = new Set(definition.nodes.map((node) => node.id));
+  return before.flatMap(({ note, ...was }) => {
+    const to = after.get(note.id);
+    if (!to || !known.has(note.id)) return [];
+    const isSame = (["x", "y", "width", "height"] as const).every(
+      (one) => Math.round(was[one]) === Math.round(to[one]),
+    );
+    if (isSame) return [];
+    const isSameSize = was.width === to.width && was.height === to.height;
+    return [isSameSize ? setPosition(note.id, to) : resizeNote(note.id, to)];
+  });
+}
+
+/** The node that leads to a new one: the selected one, otherwise the open end. Notes lead nowhere. */
+export function predecessorOf(definition: Definition, selected: string | undefined): string | undefined {
+  const node = definition.nodes.find((one) => one.id === selected);
+  return node && node.type !== "note" ? node.id : openEnd(definition);
 }
 
 /** The only node without an outgoing edge, if there is exactly one: the next node is added behind it. */

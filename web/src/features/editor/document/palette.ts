@@ -20,7 +20,14 @@ export const PALETTE = [
   "start",
   "end",
   "note",
+  "frame",
 ] as const;
+
+/** Type and initial configuration of a new node. A frame is a note that stands around nodes. */
+export function firstNode(choice: string): { type: string; config: JsonObject } {
+  if (choice === "frame") return { type: "note", config: { frame: true } };
+  return { type: choice, config: firstConfig(choice) };
+}
 
 /** Initial configuration of a new node: the fields that it needs to run, and nothing that the author must remove. */
 export function firstConfig(type: string): JsonObject {

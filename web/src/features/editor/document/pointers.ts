@@ -60,7 +60,7 @@ export function focusFirst(frame = 0): void {
 export function focusedElement(target: Element): Picked | null {
   const id = target instanceof HTMLElement || target instanceof SVGElement ? target.dataset.id : undefined;
   if (id === undefined || !target.matches(":focus-visible")) return null;
-  if (target.matches(".react-flow__node-box")) return { kind: "node", id };
+  if (target.matches(".react-flow__node-box, .react-flow__node-note")) return { kind: "node", id };
   return target.matches(".react-flow__edge") ? { kind: "edge", id } : null;
 }
 

@@ -34,6 +34,7 @@ const FIRST: Readonly<Record<string, readonly string[]>> = {
   agent: ["prompt", "system", "tools", "outputSchema"],
   prompt: ["prompt", "system", "tools", "outputSchema"],
   human: ["message", "actions", "form", "approvers"],
+  note: ["text", "color", "width", "height", "frame"],
 };
 const FIRST_MAX = 4;
 
@@ -53,6 +54,9 @@ export function NodeForm(props: {
   const fields = useMemo(() => configFields(schema, node.type), [schema, node.type]);
   const own = useMemo(() => new Map(fieldsNamed(schema, "Node").map((one) => [one.name, one])), [schema]);
   const config = node.config ?? {};
+  /** Notes never run. */
+  const isNote = node.type === "note";
+  const kind = isNote && config.frame === true ? "frame" : node.type;
   const isSet = (field: FieldShape) => config[field.name] !== undefined && config[field.name] !== null;
   const first = FIRST[node.type];
   const isFirst = (field: FieldShape, nth: number) =>
@@ -106,8 +110,8 @@ export function NodeForm(props: {
     <section aria-label={t("workflows.node")} className="space-y-3">
       <div className="flex items-start gap-2" data-at={at}>
         <div className="min-w-0 flex-1">
-          <h2 className="line-clamp-3 font-semibold wrap-anywhere">{textIn(node.name, i18n.language, node.id)}</h2>
-          <p className="text-ink-faint">{t(`node.${node.type}`, node.type)}</p>
+          <h2 className="line-clamp-3 font-semibold wrap-anywhere">{isNote ? t(`node.${kind}`) : textIn(node.name, i18n.language, node.id)}</h2>
+          <p className="text-ink-faint">{t(`node.${kind}`, kind)}</p>
         </div>
         <a
           href={helpForNode(node.type)}
@@ -119,7 +123,7 @@ export function NodeForm(props: {
         >
           <CircleHelp className="size-4" aria-hidden />
         </a>
-        {props.onShowData && node.type !== "note" ? (
+        {props.onShowData && !isNote ? (
           <IconButton icon={Columns3} name={t("editor.showData")} onClick={props.onShowData} />
         ) : null}
         <IconButton
@@ -133,7 +137,7 @@ export function NodeForm(props: {
       </div>
       <NodeVerbs node={node} />
       <ElementProblems at={at} inside={["", "/id", "/type"]} />
-      {ownField("name")}
+      {isNote ? null : ownField("name")}
       {main.flatMap((name) => fields.find((one) => one.name === name) ?? []).map(configField)}
       {more.length > 0 ? (
         <Folded
@@ -144,15 +148,19 @@ export function NodeForm(props: {
           <div className="space-y-3">{more.map(configField)}</div>
         </Folded>
       ) : null}
-      <ResultNameField node={node} onChange={change("/outputs")} />
-      <Folded name={t("editor.data")} count={setCount(DATA)} isWrong={isWrongIn(DATA)} isOpen={setCount(DATA) > 0}>
-        <div className="space-y-3">{DATA.map(ownField)}</div>
-      </Folded>
+      {isNote ? null : (
+        <>
+          <ResultNameField node={node} onChange={change("/outputs")} />
+          <Folded name={t("editor.data")} count={setCount(DATA)} isWrong={isWrongIn(DATA)} isOpen={setCount(DATA) > 0}>
+            <div className="space-y-3">{DATA.map(ownField)}</div>
+          </Folded>
+        </>
+      )}
       <Folded name={t("editor.advanced")} count={setCount(RUN)} isWrong={isWrongIn(RUN)}>
         <div className="space-y-3">
           <NodeId node={node} draft={draft} />
           {ownField("description")}
-          {RUN.map(ownField)}
+          {isNote ? null : RUN.map(ownField)}
         </div>
       </Folded>
     </section>
