@@ -92,6 +92,19 @@ async def test_every_example_of_every_dialect_is_accepted_unchanged(served: Serv
     assert drawn.text.startswith("flowchart")
 
 
+async def test_yaml_is_the_text_of_its_author_with_comments_and_json_documents_become_yaml(served: Served) -> None:
+    text = "# The first greeting.\n" + CHAIN
+    await served.save(text)
+    exported = await served.client.get("/api/workflows/chain?dialect=native&format=yaml")
+    assert exported.headers["content-type"].startswith("application/yaml")
+    assert exported.text == text
+    document = (await served.client.get("/api/workflows/chain?dialect=native")).json()["document"]
+    await served.client.post("/api/workflows", json={**document, "id": "copy"})
+    copy = (await served.client.get("/api/workflows/copy?dialect=native&format=yaml")).text
+    assert copy.startswith("pointsman: 1\nid: copy\n")
+    assert (await served.client.post("/api/workflows", content=copy)).status_code == 201
+
+
 @pytest.mark.requirement("S1-85")
 async def test_an_invalid_definition_is_refused_with_all_problems_or_saved_as_a_draft(served: Served) -> None:
     broken = CHAIN.replace("target: second", "target: third").replace("type: agent", "type: agnet", 1)

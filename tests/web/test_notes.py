@@ -84,5 +84,3 @@ async def test_a_frame_moves_its_nodes_and_keeps_them_when_the_canvas_is_tidied(
         assert config["text"] == "Check"
         assert corner["x"] < inner["x"] < corner["x"] + config["width"]
         assert corner["y"] < inner["y"] < corner["y"] + config["height"]
-        started = await served.client.post("/api/workflows/letter/execute", json={"input": {"topic": "tea"}, "test": True})
-        assert started.status_code < 400, started.text

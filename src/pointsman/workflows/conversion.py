@@ -35,7 +35,7 @@ class ConvertedDocument(TypedDict):
 
     text: str
     document: Json
-    """The text as JSON; null for a diagram."""
+    """The text as JSON; null for a diagram and for YAML."""
     losses: list[ProblemView]
     graph: GraphView | None
     """Regions and implied edges, for a picture; only of the native dialect."""
@@ -49,14 +49,15 @@ class Converted:
     losses: tuple[Problem, ...] = ()
     graph: GraphView | None = None
 
-    def to_json(self, target: str) -> ConvertedDocument:
-        document: Json = None if target in PICTURES else msgspec.json.decode(self.text)
+    def to_json(self, target: str, *, as_yaml: bool = False) -> ConvertedDocument:
+        document: Json = None if as_yaml or target in PICTURES else msgspec.json.decode(self.text)
         losses = [loss.to_json() for loss in self.losses]
         return {"text": self.text, "document": document, "losses": losses, "graph": self.graph}
 
 
 def converted(source: Workflow, target: str, *, as_yaml: bool = False) -> Converted:
-    """Write a workflow as one of `TARGETS`. Raises `WorkflowInvalid` if it cannot be read."""
+    """Write a workflow as one of `TARGETS`. YAML in the author's dialect is the author's text, with its comments.
+    Raises `WorkflowInvalid` if it cannot be read."""
     workflow = source.definition
     if target == "mermaid":
         from pointsman.dialects.export.mermaid import draw
@@ -68,14 +69,25 @@ def converted(source: Workflow, target: str, *, as_yaml: bool = False) -> Conver
         drawn = write(workflow)
         return Converted(drawn.text, tuple(source.read.placed(loss) for loss in drawn.losses))
     written = write_workflow(workflow, dialect=target, original=original_of(source, target))
-    text = yaml_text(written.document) if as_yaml else json.dumps(written.document, ensure_ascii=False, indent=2)
+    if as_yaml:
+        is_authored = source.document.format == "yaml" and (source.read.dialect or "native") == target
+        text = source.document.text if is_authored else yaml_text(written.document)
+    else:
+        text = json.dumps(written.document, ensure_ascii=False, indent=2)
     graph = graph_view(workflow) if target == "native" else None
     return Converted(text, tuple(source.read.placed(loss) for loss in written.losses), graph)
 
 
-async def converted_for(app: AppContext, source: Workflow, target: str, *, by: str) -> Converted:
+def _converted_to_yaml(source: Workflow, target: str) -> Converted:
+    return converted(source, target, as_yaml=True)
+
+
+async def converted_for(
+    app: AppContext, source: Workflow, target: str, *, by: str, as_yaml: bool = False
+) -> Converted:
     """Run `converted` as a job on a caller's document. `by`: the caller."""
-    return await app[DOCUMENTS].run(converted, source, target, by=by, chars=source.chars)
+    convert = _converted_to_yaml if as_yaml else converted
+    return await app[DOCUMENTS].run(convert, source, target, by=by, chars=source.chars)
 
 
 def original_of(source: Workflow, target: str) -> JsonObject | None:

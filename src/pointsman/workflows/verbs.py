@@ -133,11 +133,12 @@ class WorkflowVerbs(Verbs):
         return {**entry, "document": source.original, "text": source.document.text, "problems": problems}
 
     @verb("viewer", "see workflows", audit=False)
-    async def convert_saved(self, reference: str, target: str) -> ConvertedDocument:
+    async def convert_saved(self, reference: str, target: str, *, as_yaml: bool = False) -> ConvertedDocument:
         """Return a workflow in another dialect or as a diagram. Raises `UnknownWorkflow`."""
         await must_see_workflow(self.app, self.caller, reference)
         source = await source_of_saved(self.app, reference)
-        return (await converted_for(self.app, source, target, by=self.caller.name)).to_json(target)
+        made = await converted_for(self.app, source, target, by=self.caller.name, as_yaml=as_yaml)
+        return made.to_json(target, as_yaml=as_yaml)
 
     @verb("viewer", "see workflows", audit=False)
     async def diff(self, workflow: str, old: int | None = None, new: int | None = None) -> str:

@@ -1,6 +1,6 @@
 /** A search field with a list of matching choices. Arrow keys and Enter or a click choose. */
 import type { LucideIcon } from "lucide-react";
-import { useEffect, useId, useMemo, useRef, useState } from "react";
+import { Fragment, useEffect, useId, useMemo, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { bestMatches } from "./matching";
 
@@ -13,6 +13,8 @@ export interface Choice {
   icon?: LucideIcon;
   /** Additional text that the search matches. */
   text?: string;
+  /** Heading of its group; shown until the user searches. */
+  group?: string;
   /** Why the choice is disabled; undefined if it is enabled. */
   disabledReason?: string | undefined;
 }
@@ -29,9 +31,11 @@ export function Chooser(props: {
   onChoose: (id: string) => void;
   /** Called with the highlighted choice while the user moves through the list. */
   onMove?: (id: string) => void;
+  /** Called with the search text, to load further choices. */
+  onSearch?: (words: string) => void;
 }) {
   const { t } = useTranslation();
-  const { label, choices, onChoose, onMove } = props;
+  const { label, choices, onChoose, onMove, onSearch } = props;
   const id = useId();
   const [searchText, setWanted] = useState("");
   const [at, setAt] = useState(0);
@@ -46,7 +50,7 @@ export function Chooser(props: {
   useEffect(() => field.current?.focus(), []);
   const here = Math.min(at, found.length - 1);
   useEffect(() => {
-    list.current?.children[here]?.scrollIntoView({ block: "nearest" });
+    list.current?.querySelectorAll("[role=option]")[here]?.scrollIntoView({ block: "nearest" });
   }, [here]);
   const move = (to: number) => {
     const next = (to + found.length) % found.length;
@@ -72,6 +76,7 @@ export function Chooser(props: {
         spellCheck={false}
         onChange={(event) => {
           setWanted(event.target.value);
+          onSearch?.(event.target.value.trim());
           setAt(0);
         }}
         onKeyDown={(event) => {
@@ -92,32 +97,38 @@ export function Chooser(props: {
         className="mt-2 max-h-[46vh] overflow-auto"
       >
         {found.map((one, nth) => (
-          // biome-ignore lint/a11y/useKeyWithClickEvents: the field handles the keys
-          <div
-            key={one.id}
-            id={`${id}-${nth}`}
-            role="option"
-            tabIndex={-1}
-            aria-selected={nth === here}
-            aria-disabled={one.disabledReason !== undefined}
-            onClick={() => choose(one)}
-            onMouseMove={() => nth === here || setAt(nth)}
-            className="flex min-h-9 cursor-pointer items-center gap-2.5 rounded-md px-2.5 py-1 aria-disabled:cursor-default aria-disabled:opacity-60 aria-selected:bg-accent-soft"
-          >
-            {one.icon ? <one.icon className="size-4 shrink-0 text-ink-soft" aria-hidden /> : null}
-            <span className="max-w-[60%] shrink-0 truncate font-medium">
-              <bdi>{one.name}</bdi>
-            </span>
-            <span className="min-w-0 flex-1 truncate text-xs text-ink-soft">
-              {one.disabledReason ?? one.about}
-              {one.code ? (
-                <>
-                  {" · "}
-                  <bdi className="font-mono">{one.code}</bdi>
-                </>
-              ) : null}
-            </span>
-          </div>
+          <Fragment key={one.id}>
+            {!words && one.group !== undefined && one.group !== found[nth - 1]?.group ? (
+              <p aria-hidden className="px-2.5 pt-2 pb-0.5 text-xs text-ink-faint">
+                {one.group}
+              </p>
+            ) : null}
+            {/* biome-ignore lint/a11y/useKeyWithClickEvents: the field handles the keys */}
+            <div
+              id={`${id}-${nth}`}
+              role="option"
+              tabIndex={-1}
+              aria-selected={nth === here}
+              aria-disabled={one.disabledReason !== undefined}
+              onClick={() => choose(one)}
+              onMouseMove={() => nth === here || setAt(nth)}
+              className="flex min-h-9 cursor-pointer items-center gap-2.5 rounded-md px-2.5 py-1 aria-disabled:cursor-default aria-disabled:opacity-60 aria-selected:bg-accent-soft"
+            >
+              {one.icon ? <one.icon className="size-4 shrink-0 text-ink-soft" aria-hidden /> : null}
+              <span className="max-w-[60%] shrink-0 truncate font-medium">
+                <bdi>{one.name}</bdi>
+              </span>
+              <span className="min-w-0 flex-1 truncate text-xs text-ink-soft">
+                {one.disabledReason ?? one.about}
+                {one.code ? (
+                  <>
+                    {" · "}
+                    <bdi className="font-mono">{one.code}</bdi>
+                  </>
+                ) : null}
+              </span>
+            </div>
+          </Fragment>
         ))}
       </div>
       <p role="status" className={found.length === 0 ? "p-2 text-ink-soft" : "sr-only"}>

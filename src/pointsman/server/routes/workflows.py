@@ -105,15 +105,17 @@ DOCUMENT: Final = raw_body(
     }
 )
 """The YAML body is an object for clients that encode YAML, and a string for clients that send a file unchanged."""
+YAML_MEDIA: Final = "application/yaml"
 MEDIA: Final = {"mermaid": "text/vnd.mermaid; charset=utf-8", "bpmn": "application/xml"}
 
 READ: Final[Described] = {
     200: {
-        "description": "With `dialect`: the document in that dialect with the losses, or the diagram as text.",
+        "description": "With `dialect`: the document in that dialect with the losses, or the diagram or YAML as text.",
         "content": {
             "application/json": {"schema": {"anyOf": [reference_to(WorkflowView), reference_to(WrittenWorkflow)]}},
             "text/vnd.mermaid": {"schema": {"type": "string"}, "example": "flowchart TD\n  write --> review\n"},
             "application/xml": {"schema": {"type": "string"}, "example": "<definitions>…</definitions>"},
+            YAML_MEDIA: {"schema": {"type": "string"}, "example": EXAMPLE},
         },
     }
 }
@@ -226,12 +228,18 @@ async def read(
     session: CallerSession,
     id: Id,
     dialect: Annotated[Target | None, Query(description="Return the document in this dialect, or a diagram.")] = None,
+    format: Annotated[
+        Literal["json", "yaml"], Query(description="With `dialect`: `yaml` returns the document alone, as a text.")
+    ] = "json",
 ) -> Response:
     """A workflow with its document as its author wrote it, and its problems."""
     if dialect is None:
         view = await session.workflows.read(id)
         return JsonReply(view, headers={"etag": etag_of_revision(view)})
-    written = await session.workflows.convert_saved(id, dialect)
+    as_yaml = format == "yaml" and dialect not in MEDIA
+    written = await session.workflows.convert_saved(id, dialect, as_yaml=as_yaml)
+    if as_yaml:
+        return Response(written["text"], media_type=YAML_MEDIA)
     if dialect in MEDIA:
         return Response(written["text"], media_type=MEDIA[dialect])
     workflow: WrittenWorkflow = {

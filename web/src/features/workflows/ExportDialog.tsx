@@ -18,7 +18,7 @@ import { textIn } from "@/i18n";
 const PICTURES = ["svg", "png"] as const;
 const DIALECTS = ["native", "graph", "steps", "rows"] as const;
 const DRAWN = { mermaid: "mmd", bpmn: "bpmn" } as const;
-const FORMATS = [...PICTURES, ...DIALECTS, "mermaid", "bpmn"] as const;
+const FORMATS = [...PICTURES, "yaml", ...DIALECTS, "mermaid", "bpmn"] as const;
 type Format = (typeof FORMATS)[number];
 
 interface Props {
@@ -39,7 +39,7 @@ export default function ExportDialog({ id, shown, isChanged = false, onClose }: 
     queryKey: ["written", id, format],
     queryFn: ({ signal }) =>
       apiRequest<{ document: JsonObject; losses: Problem[] } | string>(
-        `/api/workflows/${encodeURIComponent(id)}?dialect=${format}`,
+        `/api/workflows/${encodeURIComponent(id)}?${format === "yaml" ? "dialect=native&format=yaml" : `dialect=${format}`}`,
         { signal },
       ),
     enabled: !isPicture,
@@ -104,7 +104,7 @@ export default function ExportDialog({ id, shown, isChanged = false, onClose }: 
             <ProblemList problems={losses} />
           </section>
         ) : null}
-        {!isPicture && isReady && typeof exported === "object" && losses.length === 0 ? (
+        {!isPicture && isReady && (format === "yaml" || typeof exported === "object") && losses.length === 0 ? (
           <p className="text-done">{t("export.whole")}</p>
         ) : null}
       </div>
@@ -118,6 +118,7 @@ export default function ExportDialog({ id, shown, isChanged = false, onClose }: 
 }
 
 function endingOf(format: Format): string {
+  if (format === "yaml") return "yaml";
   return format === "mermaid" || format === "bpmn" ? DRAWN[format] : `${format}.json`;
 }
 

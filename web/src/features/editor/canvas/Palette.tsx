@@ -1,54 +1,104 @@
 import { Toolbar } from "radix-ui";
-import { type KeyboardEvent, useRef } from "react";
+import { type KeyboardEvent, useId, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
+import type { Choice } from "@/components/Chooser";
 import { nextWithPrefix, useTypeAhead } from "@/components/useTypeAhead";
-import { iconOf } from "@/graph/render/nodeIcons";
 import { predecessorOf } from "../document/edits";
-import { PALETTE } from "../document/palette";
 import { useEditor } from "../editorContext";
 import { DRAGGED } from "./EditorCanvas";
+import { type PaletteGroup, usePaletteGroups } from "./usePaletteGroups";
 
 const LETTER = /^[\p{L}\p{N}]$/u;
 
 /**
- * Node types to add: a click adds behind the selected node, dragging adds at a position. The palette is one tab stop.
+ * What can be added, in groups: a click adds behind the selected node, dragging adds at a position. The list is one tab
+ * stop. The search also finds tools, agents and saved workflows.
  */
 export function Palette() {
   const { t } = useTranslation();
   const { draft, node, canvas } = useEditor();
   const bar = useRef<HTMLDivElement>(null);
   const typed = useTypeAhead();
+  const [text, setText] = useState("");
+  const groups = usePaletteGroups(text.trim());
+  const buttons = () => [...(bar.current?.querySelectorAll("button") ?? [])];
   const put = (type: string) => canvas.drawing().add({ type, after: predecessorOf(draft.shown, node?.id) });
+  const pressInSearch = (event: KeyboardEvent) => {
+    const [first] = groups;
+    if (event.key === "ArrowDown") buttons()[0]?.focus();
+    else if (event.key === "Enter" && text.trim() && first?.choices[0]) put(first.choices[0].id);
+    else if (event.key === "Escape" && text) setText("");
+    else return;
+    event.preventDefault();
+  };
   const find = (event: KeyboardEvent) => {
     if (!LETTER.test(event.key) || event.ctrlKey || event.metaKey || event.altKey) return;
-    const names = [...(bar.current?.querySelectorAll("button") ?? [])];
+    const names = buttons();
     const at = names.findIndex((one) => one.matches(":focus"));
     nextWithPrefix(names, at, typed.add(event.key.toLowerCase()), (one) => one.textContent.trim())?.focus();
     event.preventDefault();
   };
   return (
-    <Toolbar.Root
-      ref={bar}
-      orientation="vertical"
-      aria-label={t("editor.palette")}
-      onKeyDown={find}
-      className="flex w-max min-w-36 shrink-0 flex-col gap-1 overflow-auto border-r border-line bg-surface p-2 max-md:hidden"
+    <div className="flex w-44 shrink-0 flex-col border-r border-line bg-surface max-md:hidden">
+      <div className="p-2 pb-1">
+        <input
+          type="search"
+          value={text}
+          onChange={(event) => setText(event.target.value)}
+          onKeyDown={pressInSearch}
+          aria-label={t("editor.paletteSearch")}
+          placeholder={t("editor.paletteSearch")}
+          className="h-8 w-full rounded-md border border-line-strong bg-surface px-2"
+        />
+      </div>
+      <Toolbar.Root
+        ref={bar}
+        orientation="vertical"
+        aria-label={t("editor.palette")}
+        onKeyDown={find}
+        className="min-h-0 flex-1 overflow-auto p-2 pt-0"
+      >
+        {groups.map((group) => (
+          <Group key={group.name} group={group} onPut={put} />
+        ))}
+      </Toolbar.Root>
+      <p role="status" className={groups.length === 0 ? "p-3 text-ink-soft" : "sr-only"}>
+        {text.trim()
+          ? groups.length === 0
+            ? t("chooser.none", { words: text.trim() })
+            : t("chooser.found", { count: groups.reduce((sum, one) => sum + one.choices.length, 0) })
+          : ""}
+      </p>
+    </div>
+  );
+}
+
+function Group({ group, onPut }: { group: PaletteGroup; onPut: (choice: string) => void }) {
+  const heading = useId();
+  return (
+    // biome-ignore lint/a11y/useSemanticElements: a fieldset would be a group of form fields
+    <div role="group" aria-labelledby={heading} className="mb-1.5">
+      <h2 id={heading} className="px-2 pt-1 pb-0.5 text-xs text-ink-faint">
+        {group.label}
+      </h2>
+      {group.choices.map((one) => (
+        <Entry key={one.id} choice={one} onPut={onPut} />
+      ))}
+    </div>
+  );
+}
+
+function Entry({ choice, onPut }: { choice: Choice; onPut: (choice: string) => void }) {
+  return (
+    <Toolbar.Button
+      title={choice.about}
+      draggable
+      onDragStart={(event) => event.dataTransfer.setData(DRAGGED, choice.id)}
+      onClick={() => onPut(choice.id)}
+      className="flex min-h-7 w-full items-center gap-2 rounded-md px-2 text-left text-ink-soft hover:bg-sunken hover:text-ink"
     >
-      {PALETTE.map((type) => {
-        const Icon = iconOf(type);
-        return (
-          <Toolbar.Button
-            key={type}
-            title={t(`nodeAbout.${type}`)}
-            draggable
-            onDragStart={(event) => event.dataTransfer.setData(DRAGGED, type)}
-            onClick={() => put(type)}
-            className="flex h-8 shrink-0 items-center gap-2 rounded-md px-2 text-left text-ink-soft hover:bg-sunken hover:text-ink"
-          >
-            <Icon className="size-4 shrink-0" aria-hidden /> {t(`node.${type}`)}
-          </Toolbar.Button>
-        );
-      })}
-    </Toolbar.Root>
+      {choice.icon ? <choice.icon className="size-4 shrink-0" aria-hidden /> : null}
+      <span className="min-w-0 truncate">{choice.name}</span>
+    </Toolbar.Button>
   );
 }

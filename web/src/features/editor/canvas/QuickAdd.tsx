@@ -1,9 +1,9 @@
-/** Choose a node type by typing its name. */
+/** Choose what to add by typing its name: a node type, a tool, an agent or a saved workflow. */
+import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { Chooser } from "@/components/Chooser";
 import { Dialog } from "@/components/Dialog";
-import { iconOf } from "@/graph/render/nodeIcons";
-import { PALETTE } from "../document/palette";
+import { usePaletteGroups } from "./usePaletteGroups";
 
 export default function QuickAdd(props: {
   onAdd: (type: string) => void;
@@ -11,12 +11,9 @@ export default function QuickAdd(props: {
   restoreFocus?: () => boolean;
 }) {
   const { t } = useTranslation();
-  const choices = PALETTE.map((type) => ({
-    id: type,
-    name: t(`node.${type}`),
-    about: t(`nodeAbout.${type}`),
-    icon: iconOf(type),
-  }));
+  const [words, search] = useState("");
+  const groups = usePaletteGroups(words);
+  const choices = groups.flatMap(({ label, choices }) => choices.map((one) => ({ ...one, group: label })));
   return (
     <Dialog
       open
@@ -24,7 +21,7 @@ export default function QuickAdd(props: {
       title={t("canvas.addTitle")}
       {...(props.restoreFocus ? { moveFocus: props.restoreFocus } : {})}
     >
-      <Chooser label={t("canvas.addWhat")} choices={choices} onChoose={props.onAdd} />
+      <Chooser label={t("canvas.addWhat")} choices={choices} onChoose={props.onAdd} onSearch={search} />
     </Dialog>
   );
 }

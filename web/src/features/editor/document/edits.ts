@@ -64,6 +64,7 @@ export function removeElements(definition: Definition, { nodes, edges }: Selecti
 }
 
 export interface NewNode {
+  /** A choice of the palette. */
   type: string;
   /** Top left corner. */
   at?: Point | undefined;
@@ -91,12 +92,13 @@ export function addNode(
   adding: NewNode,
 ): { id: string; changes: Operation[] } {
   const { after, on, follows } = adding;
-  const id = freshId(definition, adding.type);
+  const { idStem, ...first } = firstNode(adding.type);
+  const id = freshId(definition, idStem);
   const at = adding.at ?? placeFor(definition, places, adding);
   const isPlaced = definition.nodes.length > 0 && definition.nodes.every((node) => node.position);
   const node = {
     id,
-    ...firstNode(adding.type),
+    ...first,
     ...(at && (adding.at || isPlaced) ? { position: rounded(at) } : {}),
   };
   const changes: Operation[] = adding.at ? fixPositions(definition, places) : [];

@@ -1,32 +1,33 @@
 /** Node types of the palette and their initial configuration. */
 import type { JsonObject } from "@/api/views";
 
-/** Node types in the palette, most used first. */
-export const PALETTE = [
-  "agent",
-  "tool",
-  "human",
-  "decision",
-  "parallel",
-  "join",
-  "loop",
-  "transform",
-  "memory",
-  "workflow",
-  "http",
-  "code",
-  "wait",
-  "emit",
-  "start",
-  "end",
-  "note",
-  "frame",
+/** Groups of the palette; the label of each is `paletteGroup.<name>`. */
+export const PALETTE_GROUPS = [
+  { name: "agents", types: ["agent", "workflow"] },
+  { name: "people", types: ["human"] },
+  { name: "tools", types: ["tool", "http", "code"] },
+  { name: "flow", types: ["decision", "parallel", "join", "loop", "wait", "emit", "start", "end"] },
+  { name: "data", types: ["transform", "memory"] },
+  { name: "canvas", types: ["note", "frame"] },
 ] as const;
 
-/** Type and initial configuration of a new node. A frame is a note that stands around nodes. */
-export function firstNode(choice: string): { type: string; config: JsonObject } {
-  if (choice === "frame") return { type: "note", config: { frame: true } };
-  return { type: choice, config: firstConfig(choice) };
+/** Fields of the configuration that name what a node of the type uses. */
+const NAMED_BY: Readonly<Record<string, string>> = { tool: "tool", agent: "agent", workflow: "workflow" };
+
+/** A choice of the palette that uses a saved thing: a tool, an agent or a workflow. */
+export const namedChoice = (type: keyof typeof NAMED_BY & string, name: string): string => `${type}:${name}`;
+
+/**
+ * Type, initial configuration and id of a new node. `choice`: a node type, `frame` (a note around nodes), or a
+ * `namedChoice`.
+ */
+export function firstNode(choice: string): { type: string; config: JsonObject; idStem: string } {
+  const [type = "", ...rest] = choice.split(":");
+  const name = rest.join(":");
+  const field = NAMED_BY[type];
+  if (name && field) return { type, config: { [field]: name }, idStem: name.replace(/\W+/g, "_") };
+  if (choice === "frame") return { type: "note", config: { frame: true }, idStem: "frame" };
+  return { type: choice, config: firstConfig(choice), idStem: choice };
 }
 
 /** Initial configuration of a new node: the fields that it needs to run, and nothing that the author must remove. */

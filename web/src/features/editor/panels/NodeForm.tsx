@@ -110,7 +110,9 @@ export function NodeForm(props: {
     <section aria-label={t("workflows.node")} className="space-y-3">
       <div className="flex items-start gap-2" data-at={at}>
         <div className="min-w-0 flex-1">
-          <h2 className="line-clamp-3 font-semibold wrap-anywhere">{isNote ? t(`node.${kind}`) : textIn(node.name, i18n.language, node.id)}</h2>
+          <h2 className="line-clamp-3 font-semibold wrap-anywhere">
+            {isNote ? t(`node.${kind}`) : textIn(node.name, i18n.language, node.id)}
+          </h2>
           <p className="text-ink-faint">{t(`node.${kind}`, kind)}</p>
         </div>
         <a
