@@ -37,6 +37,7 @@ LEAST: Final[dict[str, Role | None]] = {
     "DELETE /api/comments/{cid}": "operator",
     "GET /api/mentions": "viewer",
     "POST /api/mentions/read": "viewer",
+    "POST /api/presence": "viewer",
     "GET /api/datasets": "viewer",
     "GET /api/datasets/{name}": "viewer",
     "PUT /api/datasets/{name}": "editor",

@@ -59,6 +59,7 @@ CALLS: Final[tuple[tuple[str, Any], ...]] = (
     ("POST /api/comments", {"kind": "workflow", "subject": "links", "text": "Too long?"}),
     ("GET /api/comments?kind=workflow&subject=links", None),
     ("GET /api/mentions", None),
+    ("POST /api/presence", {"kind": "workflow", "subject": "links", "place": "review"}),
     (f"POST {X}/{{asked}}/delegate", {"gateId": "review", "to": "ben"}),
     (f"POST {X}/{{waiting}}/pause", None),
     (f"POST {X}/{{waiting}}/move", {"to": "letter", "checkOnly": True}),

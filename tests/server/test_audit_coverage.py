@@ -34,6 +34,7 @@ UNRECORDED: Final = frozenset(
     {
         "POST /api/expressions/check",
         "POST /api/mentions/read",
+        "POST /api/presence",
         "POST /api/expressions/evaluate",
         "POST /api/schedules/times",
         "POST /api/templates/{name}/try",

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from pointsman.comments.comments import COMMENTS_MAX, CommentSubject, add_comment
+from pointsman.comments.presence import PEOPLE_MAX, SUBJECTS_MAX, Presence, Sign
 from tests.server.conftest import Served, serving
 from tests.server.flows import LETTER
 
@@ -138,3 +139,50 @@ async def test_a_workflow_has_at_most_a_thousand_comments(served: Served) -> Non
         await add_comment(served.app.context, subject, by="ada", text="Too long", place="")
     body = {"kind": "workflow", "subject": "letter", "text": "Shorter"}
     assert await code(served, "POST", "/api/comments", {}, body) == "too-many-comments"
+
+
+async def present(served: Served, by: Header, place: str = "", *, subject: str = "letter") -> list[tuple[str, Any]]:
+    body = {"kind": "workflow", "subject": subject, "place": place}
+    reply = await served.client.post("/api/presence", json=body, headers=by)
+    assert reply.status_code == 200, reply.text
+    return [(one["name"], one["place"]) for one in reply.json()["people"]]
+
+
+async def test_people_who_look_at_a_workflow_see_each_other_and_what_they_selected() -> None:
+    async with serving("memory://") as served:
+        await served.save(LETTER)
+        await served.key("root", "admin")
+        ada, ben = await served.key("ada", "editor"), await served.key("ben", "viewer")
+        assert await present(served, ada, "review") == []
+        assert await present(served, ben) == [("ada", "review")]
+        assert await present(served, ada, "write") == [("ben", None)]
+        assert await present(served, ben) == [("ada", "write")]
+
+
+async def test_only_people_who_may_see_a_workflow_are_present_there() -> None:
+    async with serving("memory://") as served:
+        await served.save(LETTER.replace("id: letter", "id: letter\nallowedGroups: [press]"))
+        await served.key("root", "admin")
+        ada = await served.key("ada", "viewer")
+        body = {"kind": "workflow", "subject": "letter"}
+        assert await code(served, "POST", "/api/presence", ada, body) == "unknown-workflow"
+        body = {"kind": "execution", "subject": "exec-none"}
+        assert await code(served, "POST", "/api/presence", ada, body) == "unknown-execution"
+
+
+def test_a_person_without_a_sign_for_20_seconds_has_left() -> None:
+    presence, letter = Presence(), CommentSubject("workflow", "letter")
+    presence.note(letter, Sign("ada", "review", 100.0))
+    assert [one.person for one in presence.others(letter, "ben", now=119.0)] == ["ada"]
+    assert presence.others(letter, "ben", now=121.0) == []
+
+
+def test_presence_is_bounded_in_people_and_subjects() -> None:
+    presence = Presence()
+    for n in range(SUBJECTS_MAX + 1):
+        presence.note(CommentSubject("workflow", f"w{n}"), Sign("ada", "", 1.0))
+    assert presence.others(CommentSubject("workflow", "w0"), "ben", now=1.0) == []
+    last = CommentSubject("workflow", f"w{SUBJECTS_MAX}")
+    for n in range(PEOPLE_MAX + 10):
+        presence.note(last, Sign(f"p{n}", "", 1.0))
+    assert len(presence.others(last, "ben", now=1.0)) == PEOPLE_MAX

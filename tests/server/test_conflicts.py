@@ -101,6 +101,7 @@ ELSEWHERE: Final = {
     "POST /api/answer-links/answer",
     "POST /api/answer-links/read",
     "POST /api/comments",
+    "POST /api/presence",
     "PUT /api/models/providers/{name}",
     "DELETE /api/models/providers/{name}",
     "POST /api/tool-connections/{name}/test",

@@ -28,6 +28,7 @@ from pointsman.comments.comments import (
     mentions,
     read_until,
 )
+from pointsman.comments.presence import PRESENCE, Sign
 from pointsman.errors import CallerError, PointsmanError
 
 
@@ -70,6 +71,22 @@ class MentionList(TypedDict):
     mentions: list[MentionView]
     unread: int
     """How many of them the caller has not read."""
+
+
+class PresentView(TypedDict):
+    """Another person who looks at the same workflow or execution."""
+
+    name: str
+    place: str | None
+    """The node or the step that the person has selected; null: none."""
+    at: float
+    """When the person last gave a sign."""
+
+
+class PresentList(TypedDict):
+    """The other people who look at a workflow or an execution now, by name."""
+
+    people: list[PresentView]
 
 
 def comment_view(comment: Comment) -> CommentView:
@@ -143,6 +160,19 @@ class CommentVerbs(Verbs):
     async def mark_read(self) -> None:
         """Note that the caller has read all present mentions."""
         await mark_read(self.app, self.caller.name)
+
+    @verb("viewer", "read comments", audit=False)
+    async def present(self, kind: SubjectKind, subject: str, *, place: str = "") -> PresentList:
+        """Note that the caller looks at a workflow or an execution, and return the other people who do.
+
+        Only people who may see it are listed: each has asked here. The list is of this process.
+        """
+        about = await self._seen(kind, subject)
+        now = self.app.clock.now()
+        presence = self.app[PRESENCE]
+        presence.note(about, Sign(self.caller.name, place, now))
+        others = presence.others(about, self.caller.name, now=now)
+        return {"people": [{"name": one.person, "place": one.place or None, "at": one.at} for one in others]}
 
     async def _found(self, id: str) -> Comment:
         """Return a comment that the caller may see. Raises `UnknownComment`."""

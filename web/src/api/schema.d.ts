@@ -1175,6 +1175,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/presence": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * List who else is looking
+         * @description Note that the caller looks at a workflow or an execution; return the other people who did within the last 20 s.
+         *
+         *     Send this every 8 s while the page is visible. Each server process has its own list; nothing is stored.
+         */
+        post: operations["comments_present"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/published/{token}": {
         parameters: {
             query?: never;
@@ -3989,7 +4011,7 @@ export interface components {
         };
         /** @description A workflow in another dialect or as a diagram, and what that cannot express. */
         ConvertedDocument: {
-            /** @description The text as JSON; null for a diagram. */
+            /** @description The text as JSON; null for a diagram and for YAML. */
             document: unknown;
             /** @description Regions and implied edges, for a picture; only of the native dialect. */
             graph: components["schemas"]["GraphView"] | null;
@@ -5527,6 +5549,34 @@ export interface components {
             code: string;
             hint: string;
             message: string;
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description What the caller looks at. */
+        PresenceBody: {
+            /** @enum {string} */
+            kind: "workflow" | "execution";
+            /**
+             * @description The selected node or step; empty: none.
+             * @default
+             */
+            place: string;
+            /** @description The id of the workflow or the execution. */
+            subject: string;
+        };
+        /** @description The other people who look at a workflow or an execution now, by name. */
+        PresentList: {
+            people: components["schemas"]["PresentView"][];
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description Another person who looks at the same workflow or execution. */
+        PresentView: {
+            /** @description When the person last gave a sign. */
+            at: number;
+            name: string;
+            /** @description The node or the step that the person has selected; null: none. */
+            place: string | null;
         } & {
             [key: string]: unknown;
         };
@@ -8934,6 +8984,30 @@ export interface operations {
             };
         };
     };
+    comments_present: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PresenceBody"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PresentList"];
+                };
+            };
+        };
+    };
     publications_read_form: {
         parameters: {
             query?: never;
@@ -10141,6 +10215,8 @@ export interface operations {
             query?: {
                 /** @description Return the document in this dialect, or a diagram. */
                 dialect?: "native" | "rows" | "graph" | "steps" | "mermaid" | "bpmn";
+                /** @description With `dialect`: `yaml` returns the document alone, as a text. */
+                format?: "json" | "yaml";
             };
             header?: never;
             path: {
@@ -10151,7 +10227,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description With `dialect`: the document in that dialect with the losses, or the diagram as text. */
+            /** @description With `dialect`: the document in that dialect with the losses, or the diagram or YAML as text. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -10159,6 +10235,7 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["WorkflowView"] | components["schemas"]["WrittenWorkflow"];
                     "application/xml": string;
+                    "application/yaml": string;
                     "text/vnd.mermaid": string;
                 };
             };

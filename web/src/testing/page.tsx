@@ -33,6 +33,7 @@ function addDefaultResponses(one: FakeServer): void {
   one.get("/api/me", local);
   one.get("/ready", READY);
   one.get("/api/mentions", { mentions: [], unread: 0 });
+  one.post("/api/presence", { people: [] });
   one.get("/api/inbox", { gates: [], next: null });
   one.get("/api/rights", { rights: [] });
   // Pages look up the names of the workflows they show; an empty list makes them show ids.

@@ -8,7 +8,7 @@ from fastapi import Path, Query, Response
 from pydantic import Field, model_validator
 
 from pointsman.comments.comments import TEXT_CHARS_MAX, SubjectKind
-from pointsman.comments.verbs import CommentList, CommentVerbs, CommentView, MentionList, MentionView
+from pointsman.comments.verbs import CommentList, CommentVerbs, CommentView, MentionList, MentionView, PresentList
 from pointsman.server.context import CallerSession
 from pointsman.server.operation import Operations
 from pointsman.server.problems import JsonReply
@@ -34,6 +34,16 @@ MENTION: Final[MentionView] = {**COMMENT, "unread": True}
 example(CommentView, COMMENT)
 example(CommentList, {"comments": [COMMENT]})
 example(MentionList, {"mentions": [MENTION], "unread": 1})
+example(PresentList, {"people": [{"name": "ada", "place": "classify", "at": 1_763_700_000.0}]})
+
+
+class PresenceBody(Body):
+    """What the caller looks at."""
+
+    model_config = sample(kind="workflow", subject="triage-support", place="classify")
+    kind: SubjectKind
+    subject: str = Field(min_length=1, max_length=300, description="The id of the workflow or the execution.")
+    place: str = Field(default="", max_length=300, description="The selected node or step; empty: none.")
 
 
 class CommentBody(Body):
@@ -131,3 +141,17 @@ async def mark_read(session: CallerSession) -> Response:
     """Mark all present mentions of the caller as read."""
     await session.comments.mark_read()
     return Response(status_code=204)
+
+
+@router.post(
+    "/presence",
+    verb=CommentVerbs.present,
+    responses=answers(PresentList, "unknown-workflow", "unknown-execution", body=True),
+    summary="List who else is looking",
+)
+async def present(session: CallerSession, body: PresenceBody) -> Response:
+    """Note that the caller looks at a workflow or an execution; return the other people who did within the last 20 s.
+
+    Send this every 8 s while the page is visible. Each server process has its own list; nothing is stored.
+    """
+    return JsonReply(await session.comments.present(body.kind, body.subject, place=body.place))

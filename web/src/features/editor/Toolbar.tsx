@@ -5,7 +5,9 @@ import { Button } from "@/components/Button";
 import { IconButton } from "@/components/IconButton";
 import { useHasRole } from "@/components/useHasRole";
 import { useTitle } from "@/components/useTitle";
+import { useNodeName } from "@/graph/model/nodeNames";
 import { textIn } from "@/i18n";
+import { PresentPeople } from "../comments/PresentPeople";
 import { ExportButton } from "../workflows/ExportButton";
 import { useEditor } from "./editorContext";
 import { PublishButton, PublishedState } from "./Publishing";
@@ -24,7 +26,8 @@ interface Props {
 /** Name of the workflow, and the actions on the whole workflow. */
 export function Toolbar({ isKept, isSaving, onSave, onStart, onClone, onRemove }: Props) {
   const { t, i18n } = useTranslation();
-  const { id, saved, draft, isChanged, checked, show, mayChange } = useEditor();
+  const { id, saved, draft, node, isChanged, checked, show, mayChange } = useEditor();
+  const nodeName = useNodeName();
   const mayRun = useHasRole("operator");
   const name = textIn(draft.shown.name, i18n.language, id);
   useTitle(name);
@@ -42,6 +45,7 @@ export function Toolbar({ isKept, isSaving, onSave, onStart, onClone, onRemove }
         ) : null}
         {isChanged && !isKept ? <span className="font-medium text-failed"> · {t("editor.unkept")}</span> : null}
       </span>
+      <PresentPeople subject={{ kind: "workflow", id }} place={node?.id ?? ""} nameOf={nodeName} />
       <div className="ml-auto flex flex-wrap gap-1">
         <Tool icon={Undo2} name={t("editor.undo")} onClick={draft.undo} disabled={!isChanged} />
         <Tool icon={Redo2} name={t("editor.redo")} onClick={draft.redo} disabled={draft.undone.length === 0} />

@@ -9,11 +9,13 @@ import { ScriptedBadge } from "@/components/Scripted";
 import { Status } from "@/components/Status";
 import { ErrorMessage, Loading } from "@/components/StatusMessage";
 import { useTitle } from "@/components/useTitle";
+import { stepName, useNodeName } from "@/graph/model/nodeNames";
 import { pictureOf } from "@/graph/model/picture";
 import { Canvas } from "@/graph/render/Canvas";
 import { Outline } from "@/graph/render/Outline";
 import { Overlay, OverlayContext } from "@/graph/render/overlay";
 import { textIn } from "@/i18n";
+import { PresentPeople } from "../comments/PresentPeople";
 import { Gates } from "../inbox/Gates";
 import { NeededWorkers } from "../inbox/NeededWorkers";
 import { Costs } from "./Costs";
@@ -83,7 +85,7 @@ function OneExecution({ id }: { id: string }) {
   const node = picked?.node ?? null;
   return (
     <div className="flex h-full flex-col max-lg:h-auto max-lg:min-h-full">
-      <Header log={log} name={name} status={status} execution={current} id={id}>
+      <Header log={log} name={name} status={status} execution={current} id={id} place={picked?.step ?? node ?? ""}>
         {current ? <Figures execution={current} timeline={timeline} /> : null}
         <div className="ml-auto">
           {current ? <ExecutionActions execution={current} at={row} definition={definition.data} /> : null}
@@ -172,8 +174,11 @@ function Header(props: {
   status: ExecutionStatus;
   execution: Execution | undefined;
   children: ReactNode;
+  /** The selected node or step; empty: none. */
+  place: string;
 }) {
   const { t } = useTranslation();
+  const nodeName = useNodeName();
   const { log, execution } = props;
   return (
     <div className="flex flex-wrap items-center gap-x-3 gap-y-1 border-b border-line bg-surface px-4 py-2">
@@ -191,6 +196,11 @@ function Header(props: {
         )}
       </h1>
       <Status status={props.status} />
+      <PresentPeople
+        subject={{ kind: "execution", id: props.id }}
+        place={props.place}
+        nameOf={(place) => stepName(place, nodeName)}
+      />
       <ScriptedBadge scripted={execution?.scripted} />
       {log.isRead ? null : (
         <span role="status" className="text-xs text-ink-faint tabular-nums">

@@ -13,7 +13,9 @@ const Markdown = lazy(() => import("@/components/Markdown"));
 
 export type NoteNode = Node<{ note: Note }, "note">;
 
-export const NOTE_LENGTH_MIN = 40;
+const NOTE_LENGTH_MIN = 40;
+/** A frame is below all nodes; its tools are above them. */
+const TOOLS_STYLE = { zIndex: 2000 } as const;
 
 export const StickyNote = memo(function StickyNote({ id, data, selected }: NodeProps<NoteNode>) {
   const editing = useContext(NoteEditingContext);
@@ -105,7 +107,7 @@ function NoteTools({ note, editing, isSelected }: { note: Note; editing: NoteEdi
         minHeight={NOTE_LENGTH_MIN}
         onResizeEnd={(_, { x, y, width, height }) => editing.resize(note.id, { x, y, width, height })}
       />
-      <NodeToolbar offset={14}>
+      <NodeToolbar offset={14} style={TOOLS_STYLE}>
         <div
           role="toolbar"
           aria-label={t("note.tools", { name: note.name })}

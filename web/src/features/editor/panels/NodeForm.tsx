@@ -113,7 +113,7 @@ export function NodeForm(props: {
           <h2 className="line-clamp-3 font-semibold wrap-anywhere">
             {isNote ? t(`node.${kind}`) : textIn(node.name, i18n.language, node.id)}
           </h2>
-          <p className="text-ink-faint">{t(`node.${kind}`, kind)}</p>
+          {isNote ? null : <p className="text-ink-faint">{t(`node.${kind}`, kind)}</p>}
         </div>
         <a
           href={helpForNode(node.type)}
@@ -158,13 +158,17 @@ export function NodeForm(props: {
           </Folded>
         </>
       )}
-      <Folded name={t("editor.advanced")} count={setCount(RUN)} isWrong={isWrongIn(RUN)}>
-        <div className="space-y-3">
-          <NodeId node={node} draft={draft} />
-          {ownField("description")}
-          {isNote ? null : RUN.map(ownField)}
-        </div>
-      </Folded>
+      {isNote ? (
+        <NodeId node={node} draft={draft} />
+      ) : (
+        <Folded name={t("editor.advanced")} count={setCount(RUN)} isWrong={isWrongIn(RUN)}>
+          <div className="space-y-3">
+            <NodeId node={node} draft={draft} />
+            {ownField("description")}
+            {RUN.map(ownField)}
+          </div>
+        </Folded>
+      )}
     </section>
   );
 }
