@@ -1,4 +1,4 @@
-"""Notes and frames on the canvas: written in place, coloured, moved with their nodes, undone, and saved in the document."""
+"""Notes and frames on the canvas: written in place, coloured, moved with nodes, undone, and saved in the document."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from pointsman.comments.comments import CommentSubject
 from pointsman.context import Part
 
 PRESENT_S_MAX: Final = 20.0
-"""A person is present for this time after a sign. Pages send one every 8 s, so that a closed tab is noticed within 30 s."""
+"""A person is present for this time after a sign. Pages send one every 8 s, so a closed tab leaves within 30 s."""
 SUBJECTS_MAX: Final = 2_000
 """The subject with the oldest sign is forgotten first."""
 PEOPLE_MAX: Final = 50

@@ -82,9 +82,7 @@ def _converted_to_yaml(source: Workflow, target: str) -> Converted:
     return converted(source, target, as_yaml=True)
 
 
-async def converted_for(
-    app: AppContext, source: Workflow, target: str, *, by: str, as_yaml: bool = False
-) -> Converted:
+async def converted_for(app: AppContext, source: Workflow, target: str, *, by: str, as_yaml: bool = False) -> Converted:
     """Run `converted` as a job on a caller's document. `by`: the caller."""
     convert = _converted_to_yaml if as_yaml else converted
     return await app[DOCUMENTS].run(convert, source, target, by=by, chars=source.chars)
