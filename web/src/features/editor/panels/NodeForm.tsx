@@ -46,17 +46,15 @@ export function NodeForm(props: {
   /** Show the data of past executions beside the form; absent where they are shown. */
   onShowData?: () => void;
 }) {
-  const { t, i18n } = useTranslation();
+  const { t } = useTranslation();
   const { node, schema, draft } = props;
   const { problems } = useForm();
-  const { canvas } = useEditor();
   const at = pointerTo("/nodes", draft.shown.nodes.indexOf(node));
   const fields = useMemo(() => configFields(schema, node.type), [schema, node.type]);
   const own = useMemo(() => new Map(fieldsNamed(schema, "Node").map((one) => [one.name, one])), [schema]);
   const config = node.config ?? {};
   /** Notes never run. */
   const isNote = node.type === "note";
-  const kind = isNote && config.frame === true ? "frame" : node.type;
   const isSet = (field: FieldShape) => config[field.name] !== undefined && config[field.name] !== null;
   const first = FIRST[node.type];
   const isFirst = (field: FieldShape, nth: number) =>
@@ -108,35 +106,7 @@ export function NodeForm(props: {
   const rest = more.map((one) => `config/${one.name}`);
   return (
     <section aria-label={t("workflows.node")} className="space-y-3">
-      <div className="flex items-start gap-2" data-at={at}>
-        <div className="min-w-0 flex-1">
-          <h2 className="line-clamp-3 font-semibold wrap-anywhere">
-            {isNote ? t(`node.${kind}`) : textIn(node.name, i18n.language, node.id)}
-          </h2>
-          {isNote ? null : <p className="text-ink-faint">{t(`node.${kind}`, kind)}</p>}
-        </div>
-        <a
-          href={helpForNode(node.type)}
-          target="_blank"
-          rel="noreferrer"
-          aria-label={t("editor.nodeHelp", { type: t(`node.${node.type}`, node.type) })}
-          title={t("editor.nodeHelp", { type: t(`node.${node.type}`, node.type) })}
-          className={iconLook()}
-        >
-          <CircleHelp className="size-4" aria-hidden />
-        </a>
-        {props.onShowData && !isNote ? (
-          <IconButton icon={Columns3} name={t("editor.showData")} onClick={props.onShowData} />
-        ) : null}
-        <IconButton
-          icon={Trash2}
-          name={t("editor.remove")}
-          onClick={() => {
-            draft.act({ op: "remove_node", node: node.id });
-            canvas.focus();
-          }}
-        />
-      </div>
+      <NodeHead node={node} draft={draft} at={at} {...(props.onShowData ? { onShowData: props.onShowData } : {})} />
       <NodeVerbs node={node} />
       <ElementProblems at={at} inside={["", "/id", "/type"]} />
       {isNote ? null : ownField("name")}
@@ -170,6 +140,46 @@ export function NodeForm(props: {
         </Folded>
       )}
     </section>
+  );
+}
+
+/** Name and type of the node, with its help and the buttons that concern all of it. */
+function NodeHead(props: { node: DefinitionNode; draft: Draft; at: string; onShowData?: () => void }) {
+  const { t, i18n } = useTranslation();
+  const { canvas } = useEditor();
+  const { node, draft, at } = props;
+  const isNote = node.type === "note";
+  const kind = isNote && node.config?.frame === true ? "frame" : node.type;
+  return (
+    <div className="flex items-start gap-2" data-at={at}>
+      <div className="min-w-0 flex-1">
+        <h2 className="line-clamp-3 font-semibold wrap-anywhere">
+          {isNote ? t(`node.${kind}`) : textIn(node.name, i18n.language, node.id)}
+        </h2>
+        {isNote ? null : <p className="text-ink-faint">{t(`node.${kind}`, kind)}</p>}
+      </div>
+      <a
+        href={helpForNode(node.type)}
+        target="_blank"
+        rel="noreferrer"
+        aria-label={t("editor.nodeHelp", { type: t(`node.${node.type}`, node.type) })}
+        title={t("editor.nodeHelp", { type: t(`node.${node.type}`, node.type) })}
+        className={iconLook()}
+      >
+        <CircleHelp className="size-4" aria-hidden />
+      </a>
+      {props.onShowData && !isNote ? (
+        <IconButton icon={Columns3} name={t("editor.showData")} onClick={props.onShowData} />
+      ) : null}
+      <IconButton
+        icon={Trash2}
+        name={t("editor.remove")}
+        onClick={() => {
+          draft.act({ op: "remove_node", node: node.id });
+          canvas.focus();
+        }}
+      />
+    </div>
   );
 }
 
