@@ -39,7 +39,7 @@ export function Palette() {
     event.preventDefault();
   };
   return (
-    <div className="flex w-44 shrink-0 flex-col border-r border-line bg-surface max-md:hidden">
+    <div className="flex w-48 shrink-0 flex-col border-r border-line bg-surface max-md:hidden">
       <div className="p-2 pb-1">
         <input
           type="search"
