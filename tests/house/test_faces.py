@@ -91,6 +91,8 @@ OF_THE_PROCESS: Final = {
     "Measuring": "metrics",
     "Workbench": "the session of an MCP client",
     "find_publication": "the link of a visitor without an account, which it verifies",
+    "chat_page_view": "the chat of a verified link",
+    "conversation_for_visitor": "a conversation whose name the server signed for the visitor",
     "form_view": "the form of a verified link",
     "run_view": "a run whose name the server signed for the visitor",
 }

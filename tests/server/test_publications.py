@@ -193,3 +193,164 @@ async def test_frames_are_allowed_to_the_sites_of_the_publisher_and_to_no_other_
         widget = await served.client.get("/embed.js")
         assert widget.headers["cross-origin-resource-policy"] == "cross-origin"
         assert "eval" not in widget.text
+
+
+CHAT = json.dumps(
+    {
+        "id": "greet",
+        "name": "Greeting",
+        "config": {"conversational": True},
+        "nodes": [{"id": "a", "type": "agent", "config": {"prompt": "{message}", "model": "scripted"}}],
+        "edges": [],
+    }
+)
+ASKING = json.dumps(
+    {
+        "id": "greet",
+        "input": {"type": "object", "properties": {"who": {"type": "string"}}, "required": ["who"]},
+        "nodes": [
+            {"id": "ask", "type": "human", "config": {"message": "May {who} come in?"}},
+            {"id": "done", "type": "transform", "config": {"set": {"text": "'Come in, ' + who"}}},
+        ],
+        "edges": [{"id": "e", "source": "ask", "target": "done"}],
+        "output": "text",
+    }
+)
+
+
+async def sent(served: Served, token: str, message: str, conversation: str | None = None, key: str = "k1") -> Any:
+    body = {"message": message, "conversation": conversation, "key": key}
+    return await served.client.post(f"/api/published/{token}/chat", json=body)
+
+
+def events_in(text: str) -> list[tuple[str, Any]]:
+    frames = [frame.split("\n") for frame in text.split("\n\n") if frame.startswith("event: ")]
+    return [(one[0].removeprefix("event: "), json.loads(one[1].removeprefix("data: "))) for one in frames]
+
+
+async def test_visitors_converse_with_a_published_chat_and_read_only_their_conversation() -> None:
+    async with serving() as served:
+        await served.save(CHAT)
+        form_only = await published(served)
+        assert (await sent(served, form_only, "Hello")).status_code == 404, "only the form is published"
+        published_chat = {
+            **TEXTS,
+            "form": False,
+            "chat": True,
+            "greeting": "Good day.",
+            "suggestions": ["Who are you?"],
+        }
+        view = (await served.client.put(MANAGED, json=published_chat)).json()
+        assert (view["path"], view["chatPath"]) == (None, f"/talk/{form_only}")
+        assert (await served.client.get(f"/api/published/{form_only}")).status_code == 404, "only the chat is published"
+        page = (await served.client.get(f"/api/published/{form_only}/chat")).json()
+        assert (page["title"], page["greeting"], page["suggestions"]) == ("Say hello", "Good day.", ["Who are you?"])
+        first = events_in((await sent(served, form_only, "Hello")).text)
+        assert [kind for kind, _ in first][:1] + [kind for kind, _ in first][-1:] == ["begun", "end"]
+        conversation = first[0][1]["conversation"]
+        await sent(served, form_only, "And now?", conversation, key="k2")
+        read = f"/api/published/{form_only}/chat/{conversation}"
+        turns = (await served.client.get(read)).json()["turns"]
+        assert [(one["message"], one["status"]) for one in turns] == [("Hello", "completed"), ("And now?", "completed")]
+        spoken = "".join(data["text"] for kind, data in first if kind == "words")
+        assert turns[0]["answer"] == spoken.strip() != ""
+        forged = conversation[:-1] + ("0" if conversation[-1] != "0" else "1")
+        for wrong in (forged, conversation.partition(".")[0], "x"):
+            assert (await served.client.get(f"/api/published/{form_only}/chat/{wrong}")).status_code == 404
+            assert (await sent(served, form_only, "Hi", wrong, key="k3")).status_code == 404
+        other = await served.client.put(MANAGED, json={**published_chat, "newLink": True})
+        assert (
+            await served.client.get(f"/api{other.json()['chatPath']}".replace("talk", "published"))
+        ).status_code == 404
+        assert (await served.client.get(read)).status_code == 404
+
+
+async def test_visitors_of_a_chat_neither_read_nor_answer_gates() -> None:
+    async with serving() as served:
+        await served.save(ASKING)
+        token = await published(served, chat=True)
+        events = events_in((await sent(served, token, "Ann")).text)
+        assert [kind for kind, _ in events] == ["begun", "end"], "the question is for people of this server"
+        conversation = events[0][1]["conversation"]
+        await sent(served, token, "approve", conversation, key="k2")
+        read = f"/api/published/{token}/chat/{conversation}"
+        turns = (await served.client.get(read)).json()["turns"]
+        assert turns == [
+            {"message": message, "answer": "", "status": "running", "waiting": True} for message in ("Ann", "approve")
+        ], "the message is no answer to the gate"
+        first = (await served.client.get("/api/workflows/executions")).json()["executions"][-1]["executionId"]
+        gate = (await served.read(first))["waiting"][0]["gateId"]
+        body = {"gateId": gate, "action": "approve"}
+        answered = await served.client.post(f"/api/workflows/executions/{first}/respond", json=body)
+        assert answered.status_code == 200, answered.text
+        await served.read_events(first)
+        assert (await served.client.get(read)).json()["turns"][0]["answer"] == "Come in, Ann"
+
+
+async def test_the_next_message_of_a_conversation_waits_for_the_turn_in_progress() -> None:
+    asking = {**json.loads(CHAT), "nodes": [{"id": "ask", "type": "human", "config": {"message": "May they?"}}]}
+    async with serving() as served:
+        await served.save(json.dumps(asking))
+        token = await published(served, chat=True)
+        conversation = events_in((await sent(served, token, "Hello")).text)[0][1]["conversation"]
+        reply = await sent(served, token, "approve", conversation, key="k2")
+        assert (reply.status_code, reply.json()["code"]) == (409, "session-busy")
+
+
+async def test_a_workflow_that_no_text_starts_is_not_published_as_a_chat() -> None:
+    async with serving() as served:
+        schema = {"type": "object", "required": ["a", "b"]}
+        await served.save(json.dumps({**json.loads(FORM), "input": schema}))
+        reply = await served.client.put(MANAGED, json={**TEXTS, "chat": True})
+        assert (reply.status_code, reply.json()["code"]) == (422, "publication-invalid")
+        for suggestions in ([""], ["x"] * 7):
+            assert (await served.client.put(MANAGED, json={"suggestions": suggestions})).status_code == 422
+
+
+async def test_a_chat_requires_a_login_where_its_publisher_does_and_limits_messages() -> None:
+    async with serving(is_local=False) as served:
+        ada = await served.key("ada", "editor")
+        await served.client.post("/api/workflows", content=ASKING, headers=ada)
+        token = await published(served, ada, chat=True, login=True)
+        for path in (f"/api/published/{token}/chat", f"/api/published/{token}/chat/x.y"):
+            assert (await served.client.get(path)).status_code == 401
+        assert (await sent(served, token, "Ann")).status_code == 401
+        token = await published(served, ada, chat=True)
+        replies = [await sent(served, token, "Ann", key=f"k{number}") for number in range(12)]
+        assert [one.status_code for one in replies].count(200) == 10
+        assert replies[-1].json()["code"] == "too-many-requests"
+
+
+async def test_owners_decide_what_callers_with_a_key_are_offered_and_strangers_are_offered_nothing() -> None:
+    async with serving(is_local=False) as served:
+        ada, olga = await served.key("ada", "editor"), await served.key("olga", "operator")
+        await served.client.post("/api/workflows", content=CHAT, headers=ada)
+        await served.client.put("/api/workflows/greet/sharing", json={"audience": "everyone"}, headers=ada)
+
+        async def models() -> list[str]:
+            return [
+                one["id"]
+                for one in (await served.client.get("/v1/models", headers=olga)).json()["data"]
+                if ":" not in one["id"]
+            ]
+
+        async def completed() -> int:
+            body = {"model": "greet", "messages": [{"role": "user", "content": "Hello"}]}
+            return (await served.client.post("/v1/chat/completions", json=body, headers=olga)).status_code
+
+        assert await models() == ["greet"], "as before there were publications"
+        assert await completed() == 200
+        assert (await served.client.put(MANAGED, json={"model": False}, headers=olga)).status_code == 403
+        offered = await served.client.put(MANAGED, json={"form": False, "model": False}, headers=ada)
+        assert (offered.json()["published"], offered.json()["model"], offered.json()["mcp"]) == (False, False, True)
+        assert await models() == []
+        assert (await served.client.get("/v1/models/greet", headers=olga)).status_code == 404
+        assert await completed() == 404
+        responses = await served.client.post("/v1/responses", json={"model": "greet", "input": "Hi"}, headers=olga)
+        assert responses.status_code == 404
+        assert (await served.client.delete(MANAGED, headers=ada)).status_code == 204
+        assert await models() == [], "withdrawing the pages offers nothing anew"
+        for path in ("/v1/models", "/v1/models/greet"):
+            assert (await served.client.get(path)).status_code == 401
+        body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+        assert (await served.client.post("/mcp", json=body)).status_code == 401

@@ -198,6 +198,16 @@ const framedForm = createRoute({
   path: "/embed/$token",
   component: page(() => import("./features/publish/FormPage"), "FormPage"),
 });
+const publishedChat = createRoute({
+  getParentRoute: () => root,
+  path: "/talk/$token",
+  component: page(() => import("./features/publish/TalkPage"), "TalkPage"),
+});
+const framedChat = createRoute({
+  getParentRoute: () => root,
+  path: "/embed/chat/$token",
+  component: page(() => import("./features/publish/TalkPage"), "TalkPage"),
+});
 const connected = createRoute({
   getParentRoute: () => root,
   path: "/connected/$name",
@@ -260,6 +270,8 @@ const tree = root.addChildren([
   publishing,
   publishedForm,
   framedForm,
+  publishedChat,
+  framedChat,
   connected,
   secrets,
   settings,

@@ -133,6 +133,8 @@ class StreamedAnswer:
     before: AnswerUsage
     note: str = ""
     """Text that precedes the answer."""
+    asks: bool = True
+    """Whether an answer that is not complete ends with the question or the state of the execution."""
     words: list[str] = field(default_factory=list[str])
     calls: Calls = ()
     _speaking: dict[Step, str] = field(default_factory=dict[Step, str])
@@ -203,7 +205,7 @@ class StreamedAnswer:
     async def _outcome(self) -> list[str]:
         """Return the texts that end the answer: a question, the output, or the state of the execution."""
         gate = next(iter(self.execution.gates), None)
-        if gate is not None and gate.at.gate is not None:
+        if gate is not None and gate.at.gate is not None and self.asks:
             if gate.at.gate.about == "client":
                 self.calls = calls_at(self.execution.id, gate)
                 return []
@@ -216,6 +218,8 @@ class StreamedAnswer:
             raise AnswerFailed(
                 f"[{state.outcome.failure.code}] {state.outcome.failure.message}", hint=state.outcome.failure.hint
             )
+        if not self.asks:
+            return []
         awaited = ", ".join(repr(at.event) for at in state.steps.values() if at.event is not None)
         return [with_reference(self.execution.id, f"It waits for {awaited}." if awaited else f"It is {status}.")]
 
@@ -278,7 +282,7 @@ async def _begun(
             dialogue = _dialogue(execution, definition, listener)
             await _answer(caller, dialogue, gate, text_of(last), digest=digest_in(questions[0]) if questions else "")
         return dialogue
-    return await _started(app, caller, request, definition)
+    return await start_turn(app, caller, request, definition, trigger={"kind": "chat", "by": caller.name})
 
 
 async def _under_way(app: AppContext, caller: Caller, request: ChatRequest) -> tuple[Execution, OpenGate] | None:
@@ -296,9 +300,16 @@ async def _under_way(app: AppContext, caller: Caller, request: ChatRequest) -> t
     return None if gate is None else (execution, gate)
 
 
-async def _started(
-    app: AppContext, caller: Caller, request: ChatRequest, definition: WorkflowDefinition
+async def start_turn(
+    app: AppContext,
+    caller: Caller,
+    request: ChatRequest,
+    definition: WorkflowDefinition,
+    *,
+    trigger: JsonObject,
+    key: str | None = None,
 ) -> StreamedAnswer:
+    """Start an execution for the last message. Raises `NotText`, and the errors of `start_as`."""
     try:
         field = text_field(definition, definition.input_schema)
     except InputInvalid as why:
@@ -307,9 +318,10 @@ async def _started(
     if is_conversational(definition) and request.session is None:
         before = [] if request.previous is None else await _said_in(app, request.previous)
         start_input["messages"] = before + history_of(request.messages)
-    trigger: JsonObject = {"kind": "chat", "by": caller.name}
     with _listening(app) as listener:
-        execution = await start_as(app, caller, request.workflow, start_input, session=request.session, trigger=trigger)
+        execution = await start_as(
+            app, caller, request.workflow, start_input, session=request.session, key=key, trigger=trigger
+        )
     listener.only = execution.id
     dialogue = _dialogue(execution, definition, listener)
     dialogue.before = AnswerUsage(0, 0)  # The execution may have answered by now.

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from pointsman.auth.policy import must_see_memory, must_see_session, sees, sees_execution, sees_memory, sees_session
-from pointsman.auth.subjects import unknown_session
+from pointsman.auth.subjects import UnknownWorkflow, unknown_session
 from pointsman.auth.verbs import Verbs, verb
 from pointsman.chat.adapter import ChatRequest, StreamedAnswer, begin
 from pointsman.chat.conversations import (
@@ -43,6 +43,7 @@ from pointsman.chat.memories import (
     owner_view,
     writer_for,
 )
+from pointsman.chat.published import VisitorAnswer, send_message
 from pointsman.chat.workflows import ChatWorkflowPage, ChatWorkflowView, chat_workflows, chat_workflows_page
 from pointsman.errors import CallerError
 from pointsman.executions import deletion
@@ -52,8 +53,10 @@ from pointsman.executions.start import start_as
 from pointsman.paging import page_by
 from pointsman.store.records import Conversation
 from pointsman.tools.mail import MailAddressInvalid, address_of
+from pointsman.triggers.publications import Publication
 from pointsman.values import ExecutionId, Json, JsonObject
 from pointsman.workflows.library import pipeline_of
+from pointsman.workflows.offers import withheld
 
 CHARS_MAX: Final = 100_000
 PHRASE_CHARS_MAX: Final = 120
@@ -139,6 +142,12 @@ def _joined(goal: str, after: str) -> str:
     return f"{goal} {rest}" if goal else rest
 
 
+def _no_model(workflow: str) -> UnknownWorkflow:
+    return UnknownWorkflow(
+        f"there is no model {workflow!r} here", hint="GET /v1/models lists the workflows that you may use as models."
+    )
+
+
 class ConversationVerbs(Verbs):
     """Actions of a caller on conversations. A conversation belongs to the person who started it; admins see all."""
 
@@ -152,13 +161,31 @@ class ConversationVerbs(Verbs):
 
     @verb("viewer", "see workflows", audit=False)
     async def models(self) -> builtins.list[ChatWorkflowView]:
-        """Return all workflows that the caller can chat with."""
-        return await chat_workflows(self.app, self.caller)
+        """Return all workflows that the caller can chat with and that are offered as OpenAI models."""
+        hidden = await withheld(self.app.store.entries, "model")
+        return [one for one in await chat_workflows(self.app, self.caller) if one["id"] not in hidden]
+
+    @verb("viewer", "see workflows", audit=False)
+    async def model(self, id: str) -> ChatWorkflowView:
+        """Return one of the `models`. Raises `UnknownWorkflow`."""
+        hidden = await withheld(self.app.store.entries, "model")
+        page = await chat_workflows_page(self.app, self.caller, ids=[id], limit=1)
+        if id in hidden or not page.entries:
+            raise _no_model(id)
+        return page.entries[0]
 
     @verb("operator", "run workflows", made=lambda dialogue: {"executionId": dialogue.execution.id})
     async def begin(self, request: ChatRequest) -> StreamedAnswer:
-        """Process the last message of a chat: start a turn, or answer the gate that asked. See `adapter.begin`."""
+        """Process the last message of a chat: start a turn, or answer the gate that asked. See `adapter.begin`. Raises
+        `UnknownWorkflow` also if the workflow is not offered as an OpenAI model."""
+        if request.workflow.partition("@")[0] in await withheld(self.app.store.entries, "model"):
+            raise _no_model(request.workflow)
         return await begin(self.app, self.caller, request)
+
+    @verb("operator", "run workflows", made=lambda answer: {"executionId": answer.execution})
+    async def visit(self, publication: Publication, message: str, conversation: str | None, key: str) -> VisitorAnswer:
+        """Start a turn for a visitor of a published chat, as the publisher. See `published.send_message`."""
+        return await send_message(self.app, self.caller, publication, message, conversation=conversation, key=key)
 
     @verb("operator", "run workflows", made=lambda execution: {"executionId": execution.id})
     async def run_pipeline(self, command: Command) -> Execution:

@@ -64,6 +64,7 @@ from pointsman.mcp.tools import (
 )
 from pointsman.values import Json, JsonObject
 from pointsman.workflows.document_work import DOCUMENTS
+from pointsman.workflows.offers import withheld
 from pointsman.workflows.tools import WorkflowTools
 
 
@@ -227,8 +228,9 @@ class ToolListNotifier:
             del self._sessions[next(iter(self._sessions))]
 
     async def look(self, app: Pointsman) -> None:
-        """Announce a change if the saved workflows differ from the last check, whoever changed them."""
-        before, self._known = self._known, await app.workflows()
+        """Announce a change if the saved workflows or their offers differ from the last check, whoever changed them."""
+        offers = await withheld(app.store.entries, "mcp")
+        before, self._known = self._known, (await app.workflows(), offers)
         if before is not None and before != self._known:
             await self._announce_changes()
 

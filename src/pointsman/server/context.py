@@ -243,6 +243,11 @@ class ServerContext:
         leave = (lambda: None) if caller.entrance == "local" else self.stream_quota.take(caller.name)
         return self.presence.enter(caller, leave)
 
+    def take_visitor_stream(self, publisher: Caller, visitor: str) -> OpenStream:
+        """Do the same for a visitor of a published workflow: it counts for this visitor, and ends with the access of
+        the publisher."""
+        return self.presence.enter(publisher, self.stream_quota.take(visitor))
+
 
 class ContextMiddleware:
     """ASGI middleware: gives requests their server context (`server_of`) and a body with a size limit (`body_of`)."""

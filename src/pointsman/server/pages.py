@@ -65,6 +65,7 @@ PAGES: Final = frozenset(
         "schedules",
         "secrets",
         "settings",
+        "talk",
         "templates",
         "tools",
         "usage",

@@ -26,6 +26,7 @@ from pointsman.workflows.document_work import DOCUMENTS
 from pointsman.workflows.folders import must_see_folder
 from pointsman.workflows.formulas import CheckedFormula, EvaluatedFormula, Formula, check_formula, evaluate_formula
 from pointsman.workflows.library import LIBRARY, pipeline_of
+from pointsman.workflows.offers import withheld
 from pointsman.workflows.revisions import (
     PLACES,
     DocumentCheck,
@@ -61,10 +62,12 @@ class WorkflowVerbs(Verbs):
 
     @verb("viewer", "see workflows", audit=False)
     async def tools(self, saved: WorkflowTools) -> builtins.list[ToolSpec]:
-        """Return the saved workflows that the caller may run, as tools. `saved` caches those read before."""
+        """Return the saved workflows that the caller may run and that are offered as MCP tools. `saved` caches those
+        read before."""
         if not self.caller.has("operator"):
             return []
-        specs = [tool.spec for tool in await saved.listed()]
+        hidden = await withheld(self.app.store.entries, "mcp")
+        specs = [tool.spec for tool in await saved.listed() if tool.spec.workflow not in hidden]
         return [spec for spec in specs if await visible(self.app, self.caller, spec.workflow)]
 
     @verb("viewer", "see workflows", audit=False)

@@ -1217,6 +1217,53 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/published/{token}/chat": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a published chat
+         * @description Texts of a published chat. Requires no key, unless the publisher requires a login.
+         */
+        get: operations["publications_read_chat"];
+        put?: never;
+        /**
+         * Send a message to a published chat
+         * @description Start a turn, which belongs to the publisher, and stream its answer: `begun` with the signed name of the
+         *     conversation, `words`, `end`. At most ten messages per minute from one network address.
+         *
+         *     A question to a person is not part of the answer: the conversation shows that the turn waits.
+         */
+        post: operations["publications_send"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/published/{token}/chat/{conversation}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a conversation of a published chat
+         * @description The messages of a visitor and their answers. Requires the signed name from the stream of a message.
+         */
+        get: operations["publications_read_conversation"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/published/{token}/runs": {
         parameters: {
             query?: never;
@@ -2230,7 +2277,8 @@ export interface paths {
         get: operations["publications_read"];
         /**
          * Publish a workflow
-         * @description Let people without an account start the workflow on a page that only those with the link find.
+         * @description Let people without an account start the workflow on pages that only those with the link find: a form, a chat, or
+         *     both. `mcp` and `model` decide what callers with a key are offered.
          *
          *     Executions belong to the caller, whose rights are checked at each start.
          */
@@ -2238,7 +2286,8 @@ export interface paths {
         post?: never;
         /**
          * Unpublish a workflow
-         * @description Withdraw the link. It and the runs of its visitors are refused from the next request on.
+         * @description Withdraw the links. They and the runs of their visitors are refused from the next request on. What callers with
+         *     a key are offered stays as it is.
          */
         delete: operations["publications_unpublish"];
         options?: never;
@@ -3229,7 +3278,8 @@ export interface paths {
         };
         /**
          * List workflows as models
-         * @description Return the conversational workflows that the caller may see, as models.
+         * @description Return the workflows that the caller may see and chat with, as models, without those whose owners switched it
+         *     off.
          */
         get: operations["openai_models"];
         put?: never;
@@ -3704,6 +3754,18 @@ export interface components {
         ChatMessage: {
             content?: unknown;
             role: string;
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description A published chat, for visitors. */
+        ChatPageView: {
+            greeting: string;
+            /** @description Whether visitors must be logged in. */
+            login: boolean;
+            /** @description Messages to send with one click. */
+            suggestions: string[];
+            text: string;
+            title: string;
         } & {
             [key: string]: unknown;
         };
@@ -5120,15 +5182,6 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description The next message of a user. */
-        MessageBody: {
-            message: string;
-            /**
-             * @description Return the execution once it has ended or cannot continue by itself.
-             * @default false
-             */
-            wait: boolean;
-        };
         /** @description Whether everything in progress has a place in the other definition. */
         MigrationView: {
             executionId: string;
@@ -5552,6 +5605,23 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
+        /** @description A message of a visitor. */
+        pointsman__server__routes__publications__MessageBody: {
+            /** @description `conversation` of an earlier stream; null: a new conversation. */
+            conversation?: string | null;
+            /** @description Repeated requests with one key start one turn. */
+            key: string;
+            message: string;
+        };
+        /** @description The next message of a user. */
+        pointsman__server__schemas__requests__MessageBody: {
+            message: string;
+            /**
+             * @description Return the execution once it has ended or cannot continue by itself.
+             * @default false
+             */
+            wait: boolean;
+        };
         /** @description What the caller looks at. */
         PresenceBody: {
             /** @enum {string} */
@@ -5707,29 +5777,56 @@ export interface components {
         /** @description How a workflow is published. */
         PublicationBody: {
             /**
+             * @description Publish the chat. Requires a workflow that a text can start.
+             * @default false
+             */
+            chat: boolean;
+            /**
+             * @description Publish the form.
+             * @default true
+             */
+            form: boolean;
+            /**
+             * @description First message of the chat.
+             * @default
+             */
+            greeting: string;
+            /**
              * @description Whether visitors must be logged in to this server.
              * @default false
              */
             login: boolean;
             /**
+             * @description Offer the workflow to callers with a key as an MCP tool.
+             * @default true
+             */
+            mcp: boolean;
+            /**
+             * @description Offer the workflow to callers with a key as an OpenAI model.
+             * @default true
+             */
+            model: boolean;
+            /**
              * @description Replace the link: the former one is refused from now on.
              * @default false
              */
             newLink: boolean;
-            /** @description Sites whose pages may contain the form in a frame. */
+            /** @description Sites whose pages may contain the form or the chat in a frame. */
             origins?: string[];
             /**
              * @description Whether visitors see the output.
              * @default true
              */
             output: boolean;
+            /** @description Messages to send in the chat with one click. */
+            suggestions?: string[];
             /**
-             * @description Text above the fields.
+             * @description Text above the fields, or above the chat.
              * @default
              */
             text: string;
             /**
-             * @description Text after the execution has completed.
+             * @description Text of the form after the execution has completed.
              * @default
              */
             thanks: string;
@@ -5743,16 +5840,29 @@ export interface components {
         PublicationView: {
             changedAt: number | null;
             changedBy: string;
-            /** @description Path of the page for frames; null: no other site may contain it. */
+            chat: boolean;
+            /** @description Path of the chat for frames; null: no other site may contain it. */
+            chatEmbedPath: string | null;
+            /** @description Path of the chat; null: it is not published. */
+            chatPath: string | null;
+            /** @description Path of the form for frames; null: no other site may contain it. */
             embedPath: string | null;
-            /** @description ETag of the present version, for `If-Match`; empty: it is not published. */
+            /** @description ETag of the present version, for `If-Match`; empty: nothing was saved. */
             etag: string;
+            form: boolean;
+            greeting: string;
             login: boolean;
+            /** @description Whether callers with a key are offered the workflow as an MCP tool. */
+            mcp: boolean;
+            /** @description Whether callers with a key are offered the workflow as an OpenAI model. */
+            model: boolean;
             origins: string[];
             output: boolean;
-            /** @description Path of the page; null: it is not published. */
+            /** @description Path of the form; null: it is not published. */
             path: string | null;
+            /** @description Whether visitors can use the form or the chat. */
             published: boolean;
+            suggestions: string[];
             text: string;
             thanks: string;
             title: string;
@@ -6915,6 +7025,25 @@ export interface components {
             key: string;
             namespace: string;
             value: unknown;
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description The conversation of a visitor. */
+        VisitorConversation: {
+            /** @description Oldest first; at most 50. */
+            turns: components["schemas"]["VisitorTurn"][];
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description A message of a visitor and its answer. */
+        VisitorTurn: {
+            /** @description Empty until the turn has completed. */
+            answer: string;
+            message: string;
+            /** @enum {string} */
+            status: "running" | "completed" | "failed" | "cancelled";
+            /** @description Whether it waits for a person. */
+            waiting: boolean;
         } & {
             [key: string]: unknown;
         };
@@ -9027,6 +9156,82 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["FormView"];
+                };
+            };
+        };
+    };
+    publications_read_chat: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The token of the link. */
+                token: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChatPageView"];
+                };
+            };
+        };
+    };
+    publications_send: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The token of the link. */
+                token: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["pointsman__server__routes__publications__MessageBody"];
+            };
+        };
+        responses: {
+            /** @description The answer, in pieces. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": unknown;
+                    "text/event-stream": string;
+                };
+            };
+        };
+    };
+    publications_read_conversation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description `conversation` of the stream. */
+                conversation: string;
+                /** @description The token of the link. */
+                token: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["VisitorConversation"];
                 };
             };
         };
@@ -11297,7 +11502,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["MessageBody"];
+                "application/json": components["schemas"]["pointsman__server__schemas__requests__MessageBody"];
             };
         };
         responses: {

@@ -24,8 +24,10 @@ const THEMES: readonly Theme[] = ["system", "light", "dark"];
 export function Shell() {
   const first = useLocation({ select: (at) => at.pathname.split("/")[1] });
   if (first === "embed") return <Outlet />;
-  return first === "answer" || first === "form" ? <LinkFrame /> : <AppFrame />;
+  return LINKED.has(first ?? "") ? <LinkFrame /> : <AppFrame />;
 }
+
+const LINKED: ReadonlySet<string> = new Set(["answer", "form", "talk"]);
 
 function LinkFrame() {
   return (

@@ -15,7 +15,6 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from typing_extensions import TypedDict
 
-from pointsman.auth.subjects import UnknownWorkflow
 from pointsman.chat.adapter import ChatRequest, StreamedAnswer
 from pointsman.chat.formatting import Calls
 from pointsman.chat.verbs import ConversationVerbs
@@ -244,22 +243,21 @@ example(ChatCompletion, COMPLETION)
     summary="List workflows as models",
 )
 async def models(session: CallerSession) -> Response:
-    """Return the conversational workflows that the caller may see, as models."""
+    """Return the workflows that the caller may see and chat with, as models, without those whose owners switched it
+    off."""
     models: OpenAiModels = {"object": "list", "data": [_model(one) for one in await session.conversations.models()]}
     return JsonReply(models)
 
 
 @router.get(
     "/models/{id}",
-    verb=ConversationVerbs.workflows,
+    verb=ConversationVerbs.model,
     responses=with_openai_errors(answers(OpenAiModel, "unknown-workflow")),
     summary="Read a workflow as a model",
 )
 async def model(session: CallerSession, id: Id) -> Response:
     """Return one of the models that `/v1/models` lists."""
-    for workflow in (await session.conversations.workflows(ids=[id], limit=1))["workflows"]:
-        return JsonReply(_model(workflow))
-    raise UnknownWorkflow(f"there is no model {id!r} here", hint="GET /v1/models lists the models that you may see.")
+    return JsonReply(_model(await session.conversations.model(id)))
 
 
 @router.post(

@@ -43,7 +43,7 @@ export function FormPage() {
   );
 }
 
-function LoginNeeded() {
+export function LoginNeeded() {
   const { t } = useTranslation();
   return (
     <p role="alert">

@@ -15,11 +15,19 @@ const DOCUMENT = {
 };
 const NONE: Publication = {
   published: false,
+  form: false,
+  chat: false,
+  mcp: true,
+  model: true,
   path: null,
   embedPath: null,
+  chatPath: null,
+  chatEmbedPath: null,
   title: "",
   text: "",
   thanks: "",
+  greeting: "",
+  suggestions: [],
   login: false,
   output: true,
   origins: [],
@@ -34,13 +42,14 @@ describe("publishing", () => {
     known = NONE;
     server.get("/api/workflows/{id}", { document: DOCUMENT, revision: 1 } as never);
     server.get("/api/workflows/{id}/publication", () => known);
+    server.get("/api/chat/workflows", { workflows: [{ id: "greet" }], next: null } as never);
   });
 
   it("creates a link and the code of the widget, and withdraws them", async () => {
     const sent: unknown[] = [];
     server.put("/api/workflows/{id}/publication", ({ body }) => {
       sent.push(body);
-      known = { ...NONE, published: true, path: "/form/tok", embedPath: "/embed/tok", changedAt: 1, etag: '"2"' };
+      known = { ...NONE, published: true, form: true, path: "/form/tok", embedPath: "/embed/tok", changedAt: 1, etag: '"2"' };
       return known;
     });
     server.delete("/api/workflows/{id}/publication", () => {
@@ -55,9 +64,15 @@ describe("publishing", () => {
     await screen.findByText(/<script src=.*embed\.js" data-form="tok"/);
     expect(sent).toEqual([
       {
+        form: true,
+        chat: false,
+        mcp: true,
+        model: true,
         title: "",
         text: "Who are you?",
         thanks: "",
+        greeting: "",
+        suggestions: [],
         login: false,
         output: true,
         origins: ["https://www.example.com"],
@@ -68,6 +83,31 @@ describe("publishing", () => {
     await user.click(within(await screen.findByRole("dialog")).getByRole("button", { name: "Unpublish" }));
     await screen.findByRole("button", { name: "Publish" });
     expect(screen.queryByRole("link", { name: /form/ })).toBeNull();
+  });
+
+  it("publishes a chat and withdraws the offers to programs with one save", async () => {
+    const sent: unknown[] = [];
+    server.put("/api/workflows/{id}/publication", ({ body }) => {
+      sent.push(body);
+      known = { ...NONE, published: true, chat: true, mcp: false, chatPath: "/talk/tok", changedAt: 1, etag: '"2"' };
+      return known;
+    });
+    const { user } = await open("/workflows/greet/publish");
+    await screen.findByText("workflow__greet");
+    await user.click(screen.getByRole("checkbox", { name: "Form page" }));
+    await user.click(await screen.findByRole("checkbox", { name: "Chat page" }));
+    await user.type(screen.getByLabelText("Suggested messages"), "Who are you?");
+    await user.click(screen.getByRole("checkbox", { name: "Offer as MCP tool" }));
+    expect(screen.queryByText("workflow__greet")).toBeNull();
+    await user.click(screen.getByRole("button", { name: "Publish" }));
+    await screen.findByRole("link", { name: /\/talk\/tok$/ });
+    expect(sent).toMatchObject([{ form: false, chat: true, mcp: false, model: true, suggestions: ["Who are you?"] }]);
+  });
+
+  it("offers no chat for a workflow that a text cannot start", async () => {
+    server.get("/api/chat/workflows", { workflows: [], next: null });
+    await open("/workflows/greet/publish");
+    expect(await screen.findByRole("checkbox", { name: "Chat page" })).toHaveProperty("disabled", true);
   });
 
   it("shows code for this workflow in three languages", async () => {
@@ -136,5 +176,35 @@ describe("a published form", () => {
     server.get("/api/published/{token}", refusal(401, "not-signed-in", "no key"));
     await open("/form/tok");
     await screen.findByRole("link", { name: "Sign in" });
+  });
+});
+
+describe("a published chat", () => {
+  const PAGE = { title: "Ask us", text: "", greeting: "Good day.", suggestions: ["When do you open?"], login: false };
+
+  it("shows greeting and suggestions, and continues the conversation of this tab", async () => {
+    sessionStorage.setItem("talk tok", "visitor-1.sig");
+    server.get("/api/published/{token}/chat", PAGE);
+    server.get("/api/published/{token}/chat/{conversation}", {
+      turns: [
+        { message: "Hello", answer: "Hello **Ann**", status: "completed", waiting: false },
+        { message: "And now?", answer: "", status: "running", waiting: true },
+      ],
+    });
+    const { user } = await open("/talk/tok");
+    await screen.findByText("Good day.");
+    expect((await screen.findByText("Ann")).tagName).toBe("STRONG");
+    await screen.findByText(/A person has to decide something/);
+    await user.type(screen.getByRole("textbox", { name: "Message" }), "Hi");
+    expect(screen.getByRole("button", { name: "Send" })).toHaveProperty("disabled", true);
+    await user.click(screen.getByRole("button", { name: "New conversation" }));
+    await screen.findByRole("button", { name: "When do you open?" });
+    expect(sessionStorage.getItem("talk tok")).toBeNull();
+  });
+
+  it("states that it was withdrawn", async () => {
+    server.get("/api/published/{token}/chat", refusal(404, "not-published", "nothing"));
+    await open("/embed/chat/gone");
+    await screen.findByText(/Nothing is published at this address/);
   });
 });

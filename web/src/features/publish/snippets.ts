@@ -61,9 +61,36 @@ export function snippet(language: SnippetLanguage, server: string, workflow: str
   }
 }
 
-/** The script element that puts a published form into a page. */
+/** The configuration of an MCP client, as most of them read it. */
+export function mcpConfiguration(server: string): string {
+  const entry = { type: "http", url: `${server}/mcp`, headers: { Authorization: "Bearer POINTSMAN_KEY" } };
+  return JSON.stringify({ mcpServers: { pointsman: entry } }, null, 2);
+}
+
+/** Code that talks to this workflow with the client of OpenAI. */
+export function openAiCode(server: string, workflow: string): string {
+  return [
+    "import os",
+    "",
+    "from openai import OpenAI",
+    "",
+    `client = OpenAI(base_url=${JSON.stringify(`${server}/v1`)}, api_key=os.environ["POINTSMAN_KEY"])`,
+    `messages = [{"role": "user", "content": "Hello"}]`,
+    `reply = client.chat.completions.create(model=${JSON.stringify(workflow)}, messages=messages)`,
+    "print(reply.choices[0].message.content)",
+  ].join("\n");
+}
+
+const OTHER = /[^A-Za-z0-9_-]/g;
+const TOOL_CHARS_MAX = 64;
+
+/** The name of a workflow as a tool: as `tool_name` of the server. */
+export const toolName = (workflow: string) => `workflow__${workflow.replace(OTHER, "_")}`.slice(0, TOOL_CHARS_MAX);
+
+/** The script element that puts a published form or chat into a page. */
 export function widget(server: string, embedPath: string, title: string): string {
   const token = embedPath.split("/").at(-1) ?? "";
+  const kind = embedPath.startsWith("/embed/chat/") ? "chat" : "form";
   const safe = title.replaceAll("&", "&amp;").replaceAll('"', "&quot;").replaceAll("<", "&lt;");
-  return `<script src="${server}/embed.js" data-form="${token}" data-title="${safe}" async></script>`;
+  return `<script src="${server}/embed.js" data-${kind}="${token}" data-title="${safe}" async></script>`;
 }

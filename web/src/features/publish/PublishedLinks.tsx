@@ -1,0 +1,28 @@
+import { useTranslation } from "react-i18next";
+import { Code, CopyLine } from "./Code";
+import type { Publication } from "./publish";
+import { widget } from "./snippets";
+
+/** The links of a published workflow, and the code that puts its pages into another site. */
+export function PublishedLinks({ known, title }: { known: Publication; title: string }) {
+  const { t } = useTranslation();
+  const server = window.location.origin;
+  const pages = [
+    { name: t("publish.link"), path: known.path },
+    { name: t("publish.chatLink"), path: known.chatPath },
+  ];
+  const frames = [
+    { name: t("publish.widget"), path: known.embedPath },
+    { name: t("publish.chatWidget"), path: known.chatEmbedPath },
+  ];
+  return (
+    <div className="space-y-2 rounded-md border border-accent/60 bg-accent-soft p-3">
+      {pages.map(({ name, path }) =>
+        path ? <CopyLine key={name} name={name} text={`${server}${path}`} href={`${server}${path}`} /> : null,
+      )}
+      {frames.map(({ name, path }) =>
+        path ? <Code key={name} name={name} text={widget(server, path, title)} /> : null,
+      )}
+    </div>
+  );
+}
