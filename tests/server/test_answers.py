@@ -22,6 +22,7 @@ FOLLOW: Final = {
     "servers": [{"url": "https://links.example.invalid"}],
     "paths": {"/links": {"get": {"operationId": "follow", "summary": "Follow a link."}}},
 }
+HOOK: Final = {"format": "slack", "url": "https://hooks.example.invalid/1"}
 LINKS: Final = {"kind": "openapi", "document": json.dumps(FOLLOW), "tools": ["follow"]}
 LOGIN: Final = {
     "type": "oauth2-code",
@@ -90,6 +91,9 @@ CALLS: Final[tuple[tuple[str, Any], ...]] = (
     ("GET /api/models/kinds", None),
     ("PUT /api/models/providers/gw", {**GATEWAY, "test": False}),
     ("DELETE /api/models/providers/gw", None),
+    ("PUT /api/notifications/addresses/desk", HOOK),
+    ("POST /api/notifications/addresses/desk/test", HOOK),
+    ("DELETE /api/notifications/addresses/desk", None),
     ("PUT /api/tool-connections/links", LINKS),
     ("GET /api/tool-connections", None),
     ("POST /api/tool-connections/links/test", {**LINKS, "call": {"tool": "follow"}}),
@@ -148,6 +152,8 @@ ELSEWHERE: Final = {
     "POST /api/answer-links/read": "test_answer_links",
     "POST /api/answer-links/answer": "test_answer_links",
     "GET /api/published/{token}": "test_publications",
+    "GET /api/published/{token}/chat": "test_publications",
+    "GET /api/published/{token}/chat/{conversation}": "test_publications",
     "GET /api/published/{token}/runs/{run}": "test_publications",
     "POST /api/published/{token}/runs": "test_publications",
     "POST /api/datasets/{name}/cases": "test_evaluations",

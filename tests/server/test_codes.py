@@ -84,6 +84,8 @@ def test_every_error_code_has_a_test_or_a_reason() -> None:
         ("GET", "/api/published/none", None, "not-published"),
         ("DELETE", "/api/models/providers/nobody", None, "no-such-provider"),
         ("PUT", "/api/models/providers/gw", {"kind": "openai-compatible"}, "provider-invalid"),
+        ("DELETE", "/api/notifications/addresses/nobody", None, "no-such-notification"),
+        ("PUT", "/api/notifications/addresses/desk", {"format": "slack"}, "notification-invalid"),
         ("DELETE", "/api/tool-connections/nobody", None, "no-such-tool-connection"),
         ("PUT", "/api/tool-connections/desk", {"kind": "mcp"}, "tool-connection-invalid"),
         (

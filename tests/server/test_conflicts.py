@@ -104,12 +104,16 @@ ELSEWHERE: Final = {
     "POST /api/presence",
     "PUT /api/models/providers/{name}",
     "DELETE /api/models/providers/{name}",
+    "POST /api/published/{token}/chat",
+    "POST /api/notifications/addresses/{name}/test",
+    "PUT /api/notifications/addresses/{name}",
+    "DELETE /api/notifications/addresses/{name}",
     "POST /api/tool-connections/{name}/test",
     "PUT /api/tool-connections/{name}",
     "DELETE /api/tool-connections/{name}",
     "PUT /api/secrets/{name}/authorization",
 }
-"""Tests below, and those of links, comments, models and credentials, reach their conflicts."""
+"""Tests below, and those of links, comments, models, chats, notifications and credentials, reach their conflicts."""
 ABSENT: Final[dict[str, tuple[str, dict[str, Any]]]] = {
     "GET /api/comments": ("/api/comments?kind=workflow&subject=none", {}),
     "POST /api/workflows/{id}/execute/files": (

@@ -182,6 +182,7 @@ async def test_a_revision_is_shared_like_its_workflow(world: Served) -> None:
 REPLACED: Final = (
     "/api/datasets/{name}",
     "/api/models/providers/{name}",
+    "/api/notifications/addresses/{name}",
     "/api/tool-connections/{name}",
     "/api/workflows/{id}/publication",
 )

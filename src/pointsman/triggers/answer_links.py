@@ -35,6 +35,7 @@ from pointsman.executions.views import GateView
 from pointsman.settings.sections import RecipientSettings
 from pointsman.store.errors import EntryMoved
 from pointsman.store.records import ANYONE, GateEntry, InboxQuery
+from pointsman.triggers.destinations import DESTINATIONS
 from pointsman.values import ExecutionId, Json
 
 KIND: Final = "answer-links"
@@ -139,7 +140,7 @@ class AnswerLinks:
     async def read(self, token: str) -> AnswerLink:
         """Verify a token. Raises `AnswerLinkInvalid`, `AnswerLinkExpired`."""
         claims = await self._claims(token)
-        settings = self._app.settings.notifications.get(claims.to)
+        settings = (await self._app[DESTINATIONS].read()).settings.get(claims.to)
         recipient = None
         if settings is not None and settings.answer_links:
             recipient = next((one for one in settings.recipients if one.name == claims.recipient), None)

@@ -27,6 +27,8 @@ TITLE_CHARS_MAX: Final = 1000
 ITEMS_MAX: Final = 20
 """Notices in one message; Slack accepts 50 blocks."""
 
+TEST_EVENT: Final = "workflow.test"
+"""The event of a message that an admin sends as a test."""
 TEXTS: Final[Mapping[str, Mapping[str, str]]] = {
     "en": {
         "gate": "Your answer is needed",
@@ -35,6 +37,7 @@ TEXTS: Final[Mapping[str, Mapping[str, str]]] = {
         "failed": "Failed",
         "cancelled": "Cancelled",
         "interrupted": "Stopped at a limit",
+        "test": "Test",
         "digest": "$count notices",
         "more": "and $count more",
         "workflow": "Workflow: $name",
@@ -51,6 +54,7 @@ TEXTS: Final[Mapping[str, Mapping[str, str]]] = {
         "failed": "Fehlgeschlagen",
         "cancelled": "Abgebrochen",
         "interrupted": "An einer Grenze angehalten",
+        "test": "Test",
         "digest": "$count Mitteilungen",
         "more": "und $count weitere",
         "workflow": "Ablauf: $name",
@@ -110,6 +114,7 @@ def _about(body: JsonObject) -> str:
         "workflow.failed": "failed",
         "workflow.cancelled": "cancelled",
         "workflow.interrupted": "interrupted",
+        TEST_EVENT: "test",
     }[str(body["event"])]
 
 

@@ -18,11 +18,12 @@ from __future__ import annotations
 import asyncio
 import fnmatch
 import logging
+import secrets
 from collections import defaultdict
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import ClassVar, Final, Literal, NamedTuple, TypeAlias, cast
-from urllib.parse import quote, urlsplit
+from typing import TYPE_CHECKING, ClassVar, Final, Literal, NamedTuple, TypeAlias, cast
+from urllib.parse import quote
 
 import msgspec
 from msgspec import Struct
@@ -43,7 +44,6 @@ from pointsman.executions.views import failure_view
 from pointsman.extras import need
 from pointsman.redaction import head, hiding, unfinished
 from pointsman.runtime.summary import MESSAGE_CHARS_MAX
-from pointsman.settings import Settings
 from pointsman.settings.sections import NotificationSettings, RecipientSettings
 from pointsman.store.errors import EntryMoved
 from pointsman.store.records import ExecutionQuery, GateEntry, InboxQuery, Summary
@@ -51,7 +51,20 @@ from pointsman.tools.egress.addresses import EVERYWHERE, AddressRefused
 from pointsman.tools.mail import send as send_mail
 from pointsman.tools.tool import ToolFailed
 from pointsman.triggers.answer_links import ANSWER_LINKS, Question, asks, is_asked, open_gate, question_of
+from pointsman.triggers.destinations import (
+    DESTINATIONS,
+    DestinationRequest,
+    Destinations,
+    checked_destination,
+    destination_etag,
+    public_address,
+    read_destination,
+    set_by,
+    stored_destination,
+)
+from pointsman.triggers.destinations import KIND as DESTINATION
 from pointsman.triggers.notice_formats import (
+    TEST_EVENT,
     Item,
     NoticeLink,
     Notices,
@@ -65,9 +78,14 @@ from pointsman.triggers.notice_formats import (
 from pointsman.triggers.signatures import key_of, sign
 from pointsman.values import ExecutionId, Instant, Json, JsonObject, json_of
 
+if TYPE_CHECKING:
+    from pointsman.tools.egress.http_calls import EgressPolicy
+
 LOG: Final = logging.getLogger("pointsman")
 LOOKS_S: Final = 2.0
 """Interval between two rounds."""
+LOOKS_IDLE_S: Final = 10.0
+"""The same while there is no destination."""
 LATE_S: Final = 60.0
 """Maximum delay with which a row of another process arrives."""
 NOTES_S: Final = 30.0
@@ -314,6 +332,7 @@ class Notifier:
         self._app = app
         self.outbox = Outbox(app)
         self._redact = redactor_for(app.settings)
+        self._destinations = Destinations(app.settings.notifications, frozenset())
         self._pending: dict[str, StoredNotice] = {}
         self._known: dict[str, None] = {}
         """Ids of notices that this process added lately; the oldest are dropped."""
@@ -323,8 +342,8 @@ class Notifier:
         self._round = BackgroundRound()
 
     async def next_due(self) -> float | None:
-        """Return when the next round is due; None: the settings name no address."""
-        return self._looked + LOOKS_S if self._app.settings.notifications else None
+        """Return when the next round is due. Without a destination, rounds only look whether one was added."""
+        return self._looked + (LOOKS_S if self._destinations.settings else LOOKS_IDLE_S)
 
     async def fire(self, now: float) -> None:
         """Start a round, unless one is running. Raises the error of the last round."""
@@ -337,6 +356,9 @@ class Notifier:
 
     async def round(self, now: float) -> None:
         """Fill the outbox and send the notices that are due. Raises the errors of the store."""
+        had_any, self._destinations = bool(self._destinations.settings), await self._app[DESTINATIONS].read()
+        if not self._destinations.settings and not had_any:
+            return
         if self._noted is None or now - self._noted >= NOTES_S:
             await self._note(now)
         await self._fill(now)
@@ -354,7 +376,7 @@ class Notifier:
 
     def _message_of(self, notice: StoredNotice) -> tuple[str, str, str]:
         """Return the key of the message that a notice is sent in: notices of a digest are sent together."""
-        settings = self._app.settings.notifications.get(notice.letter.to)
+        settings = self._destinations.settings.get(notice.letter.to)
         alone = settings is None or settings.digest_interval is None
         return notice.letter.to, notice.letter.recipient, notice.id if alone else ""
 
@@ -371,7 +393,7 @@ class Notifier:
 
     async def _fill(self, now: float) -> None:
         assert self._filled is not None
-        settings = self._app.settings.notifications
+        settings = self._destinations.settings
         events = {event for one in settings.values() for event in one.events}
         async for notice in notices_since(self._app, self._filled - LATE_S, events):
             for name, setting in settings.items():
@@ -414,7 +436,7 @@ class Notifier:
 
     async def _send(self, group: list[StoredNotice], now: float) -> None:
         """Send the notices of one message that are still needed."""
-        settings = self._app.settings.notifications.get(group[0].letter.to)
+        settings = self._destinations.settings.get(group[0].letter.to)
         needed: list[tuple[StoredNotice, GateEntry | None]] = []
         for notice in group:
             entry = None if settings is None else await self._open_gate(notice, settings)
@@ -423,10 +445,11 @@ class Notifier:
         if not needed:
             return
         if settings is None:
-            outcome = SendOutcome("dead", f"the settings have no address named {group[0].letter.to!r}")
+            outcome = SendOutcome("dead", f"there is no destination named {group[0].letter.to!r}")
         else:
             with hiding(self._redact.redaction):
-                outcome = await NoticeSender(self._app, settings, now).send(needed)
+                is_entered = group[0].letter.to in self._destinations.entered
+                outcome = await NoticeSender(self._app, settings, now, is_entered=is_entered).send(needed)
         for notice, _ in needed:
             await self._record(notice, outcome, settings, now)
 
@@ -500,10 +523,14 @@ class SendOutcome(NamedTuple):
 class NoticeSender:
     """Sends one message to one destination."""
 
-    def __init__(self, app: AppContext, settings: NotificationSettings, now: float) -> None:
+    def __init__(
+        self, app: AppContext, settings: NotificationSettings, now: float, *, is_entered: bool = False
+    ) -> None:
+        """`is_entered`: an admin entered the address in the app, so that it obeys `[http]`."""
         self._app = app
         self._settings = settings
         self._now = now
+        self._is_entered = is_entered
 
     async def send(self, notices: Sequence[tuple[StoredNotice, GateEntry | None]]) -> SendOutcome:
         """Send notices as one message; each with its open gate, if it is about one."""
@@ -586,8 +613,17 @@ class NoticeSender:
         return SendOutcome("sent")
 
     async def _post(self, body: bytes, headers: Mapping[str, str]) -> SendOutcome:
-        setting = self._settings
-        status = await post(setting.url, body, {"content-type": "application/json", **headers}, private=setting.private)
+        setting, settings = self._settings, self._app.settings
+        url = settings.resolved(setting.url)
+        if url is None:
+            return SendOutcome("later", f"the secret {setting.url!r} is not set")
+        from pointsman.tools.egress.http_calls import EgressPolicy  # Loads an HTTP client.
+
+        rules = settings.http.egress_policy()
+        if not self._is_entered:
+            networks = EVERYWHERE if setting.private else ()
+            rules = EgressPolicy(networks=networks, ports=None, plain=setting.private)
+        status = await post(url, body, {"content-type": "application/json", **headers}, rules=rules)
         if 200 <= status < 300:
             return SendOutcome("sent")
         return SendOutcome("dead" if status == GONE else "later", f"answered {status}")
@@ -641,14 +677,10 @@ TIMEOUT_S: Final = 15.0
 """Limit of a whole call."""
 
 
-async def post(url: str, body: bytes, headers: Mapping[str, str], *, private: bool) -> int:
-    """Return the status of the answer. `private` allows addresses inside this network, and plain http.
+async def post(url: str, body: bytes, headers: Mapping[str, str], *, rules: EgressPolicy) -> int:
+    """Return the status of the answer. Raises `AddressRefused`, `AddressUnreachable`."""
+    from pointsman.tools.egress.http_calls import HttpCall, Outgoing  # Loads an HTTP client.
 
-    Raises `AddressRefused`, `AddressUnreachable`.
-    """
-    from pointsman.tools.egress.http_calls import EgressPolicy, HttpCall, Outgoing  # Loads an HTTP client.
-
-    rules = EgressPolicy(networks=EVERYWHERE if private else (), ports=None, plain=private)
     outgoing = Outgoing(rules, timeout_s=TIMEOUT_S)
     return await outgoing.status(HttpCall(method="POST", url=url, body=body, headers=headers))
 
@@ -656,10 +688,21 @@ async def post(url: str, body: bytes, headers: Mapping[str, str], *, private: bo
 NoticeState: TypeAlias = Literal["pending", "sent", "dead"]
 
 
-class AddressView(TypedDict):
-    """An address from the settings, without its secret."""
+class RecipientView(TypedDict):
+    """A recipient of mail."""
 
     name: str
+    address: str
+
+
+class AddressView(TypedDict):
+    """A destination of notices, without its secret."""
+
+    name: str
+    source: str
+    """`app`, or the source of the settings, which have precedence and cannot be changed here."""
+    inUse: bool
+    """False: the settings have a destination of the same name."""
     url: str
     """Scheme and host: the rest is often a secret. Empty: the notices are mail."""
     events: list[str]
@@ -670,6 +713,21 @@ class AddressView(TypedDict):
     """The names of the recipients."""
     answerLinks: bool
     """Whether notices contain links for answers, where the workflow allows it."""
+    language: str
+    mailTo: list[RecipientView]
+    """The recipients of mail."""
+    changedAt: float
+    changedBy: str
+    etag: str
+    """ETag of the present version, for `If-Match`; empty: it is not changed here."""
+
+
+class TestedDestination(TypedDict):
+    """The outcome of a test."""
+
+    sent: bool
+    error: str
+    """Why the message was not sent; empty: it was."""
 
 
 class NoticeView(TypedDict):
@@ -719,24 +777,73 @@ def notice_view(notice: StoredNotice) -> NoticeView:
     }
 
 
-def address_views(settings: Settings) -> list[AddressView]:
-    """Return the addresses of the settings, with only scheme and host of their URLs: the rest is often a secret."""
-    return [
-        {
-            "name": name,
-            "url": _public(notification.url) if notification.url else "",
-            "events": [*notification.events],
-            "workflows": [*notification.workflows],
-            "signed": bool(notification.secret),
-            "format": notification.format,
-            "recipients": [recipient.name for recipient in notification.recipients],
-            "answerLinks": notification.answer_links,
-        }
-        for name, notification in settings.notifications.items()
-    ]
+async def address_views(app: AppContext) -> list[AddressView]:
+    """Return the destinations, those of the settings first, with only scheme and host of their addresses."""
+    settings = app.settings
+    views = [_address_view(name, one, set_by(settings, name)) for name, one in settings.notifications.items()]
+    for entry in await app.store.entries.list(DESTINATION):
+        one = read_destination(entry)
+        view = _address_view(one.name, one.setting, "app")
+        views.append(
+            {
+                **view,
+                "url": one.shown,
+                "inUse": not set_by(settings, one.name),
+                "changedAt": one.changed,
+                "changedBy": one.by,
+                "etag": destination_etag(entry),
+            }
+        )
+    return views
 
 
-def _public(url: str) -> str:
-    parts = urlsplit(url)
-    host = parts.netloc.rpartition("@")[2]
-    return f"{parts.scheme}://{host}/…" if parts.path.strip("/") or parts.query else f"{parts.scheme}://{host}"
+def _address_view(name: str, setting: NotificationSettings, source: str) -> AddressView:
+    return {
+        "name": name,
+        "source": source,
+        "inUse": True,
+        "url": public_address(setting.url) if setting.url else "",
+        "events": [*setting.events],
+        "workflows": [*setting.workflows],
+        "signed": bool(setting.secret),
+        "format": setting.format,
+        "recipients": [recipient.name for recipient in setting.recipients],
+        "answerLinks": setting.answer_links,
+        "language": setting.language,
+        "mailTo": [{"name": one.name, "address": one.address} for one in setting.recipients if one.address],
+        "changedAt": 0.0,
+        "changedBy": "",
+        "etag": "",
+    }
+
+
+async def try_destination(app: AppContext, name: str, request: DestinationRequest, *, by: str) -> TestedDestination:
+    """Send one test message, to all recipients of mail. Nothing is saved. Raises `NotificationInvalid`,
+    `NotificationInSettings`."""
+    before = await stored_destination(app, name)
+    record = checked_destination(app, name, request, before, by=by)
+    typed: dict[str, str] = {}
+    if request.url and record.format != "mail":
+        typed["url"] = request.url.strip()
+    if request.key and record.signed:
+        typed["secret"] = request.key.strip()
+    setting = record.setting.model_copy(update=typed)
+    now = app.clock.now()
+    body: JsonObject = {
+        "event": TEST_EVENT,
+        "executionId": "test",
+        "workflowId": "test",
+        "at": now,
+        "message": f"Pointsman: test of the destination {name!r}",
+    }
+    sender = NoticeSender(app, setting, now, is_entered=True)
+    await app.settings.refresh(at_once=True)
+    for recipient in recipients_of(setting):
+        to = "" if recipient is None else recipient.name
+        id = f"test-{secrets.token_hex(8)}"
+        letter = OutboxNotice(to=name, recipient=to, body={**body, "id": id}, at=now)
+        with hiding(redactor_for(app.settings).redaction):
+            outcome = await sender.send([(StoredNotice(id, letter, 0), None)])
+        if outcome.kind != "sent":
+            return {"sent": False, "error": outcome.error}
+    return {"sent": True, "error": ""}

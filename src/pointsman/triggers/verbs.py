@@ -15,13 +15,17 @@ from pointsman.triggers.answer_links import (
     answer_by_link,
     linked_gate,
 )
+from pointsman.triggers.destinations import DestinationRequest, delete_destination, save_destination
 from pointsman.triggers.notifications import (
+    AddressView,
     NoticePage,
     NoticeState,
     Outbox,
     StoredNotice,
+    TestedDestination,
     address_views,
     notice_view,
+    try_destination,
 )
 from pointsman.triggers.publications import (
     Publication,
@@ -269,12 +273,28 @@ class NotificationVerbs(Verbs):
             notice_view(notice) for notice in await Outbox(self.app).list() if state in (None, notice.letter.state)
         ]
         page = await page_by("id", found, after=after, limit=len(found) if limit is None else limit)
-        return {"addresses": address_views(self.app.settings), "notices": page.entries, "next": page.next}
+        return {"addresses": await address_views(self.app), "notices": page.entries, "next": page.next}
 
     @verb("admin", "see or send notices", target=("notice",))
     async def retry(self, notice: str) -> StoredNotice:
         """Send a notice again that was given up, from the first attempt on. Raises `NoSuchNotice`."""
         return await Outbox(self.app).try_again(notice)
+
+    @verb("admin", "change notifications", target=("name",))
+    async def try_address(self, name: str, request: DestinationRequest) -> TestedDestination:
+        """Send a test message to a destination, see `try_destination`."""
+        return await try_destination(self.app, name, request, by=self.caller.name)
+
+    @verb("admin", "change notifications", target=("name",))
+    async def save_address(self, name: str, request: DestinationRequest, *, match: str | None = None) -> AddressView:
+        """Add or change a destination, see `save_destination`."""
+        await save_destination(self.app, name, request, by=self.caller.name, match=match)
+        return next(one for one in await address_views(self.app) if one["name"] == name)
+
+    @verb("admin", "change notifications", target=("name",))
+    async def delete_address(self, name: str, *, match: str | None = None) -> None:
+        """Delete a destination that was added. Raises `NoSuchNotification`, `RevisionMoved`."""
+        await delete_destination(self.app, name, match=match)
 
     @verb("admin", "see or send notices")
     async def revoke_links(self) -> None:

@@ -1134,6 +1134,52 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/notifications/addresses/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Save a destination of notices
+         * @description Add or change a destination, with its address and key encrypted. Takes effect at once, in every process.
+         *
+         *     A destination of the settings cannot be replaced.
+         */
+        put: operations["notifications_save_address"];
+        post?: never;
+        /**
+         * Delete a destination of notices
+         * @description Delete a destination, its address and its key. Notices that wait for it are given up.
+         */
+        delete: operations["notifications_delete_address"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/notifications/addresses/{name}/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Test a destination of notices
+         * @description Send a test message. Nothing is saved. The answer states why it was not sent.
+         */
+        post: operations["notifications_try_address"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/notifications/revoke-links": {
         parameters: {
             query?: never;
@@ -3341,17 +3387,28 @@ export interface components {
             /** @description Its output is the expected one. */
             executionId: string;
         };
-        /** @description An address from the settings, without its secret. */
+        /** @description A destination of notices, without its secret. */
         AddressView: {
             /** @description Whether notices contain links for answers, where the workflow allows it. */
             answerLinks: boolean;
+            changedAt: number;
+            changedBy: string;
+            /** @description ETag of the present version, for `If-Match`; empty: it is not changed here. */
+            etag: string;
             events: string[];
             /** @enum {string} */
             format: "json" | "slack" | "teams" | "mail";
+            /** @description False: the settings have a destination of the same name. */
+            inUse: boolean;
+            language: string;
+            /** @description The recipients of mail. */
+            mailTo: components["schemas"]["RecipientView"][];
             name: string;
             /** @description The names of the recipients. */
             recipients: string[];
             signed: boolean;
+            /** @description `app`, or the source of the settings, which have precedence and cannot be changed here. */
+            source: string;
             /** @description Scheme and host: the rest is often a secret. Empty: the notices are mail. */
             url: string;
             workflows: string[];
@@ -4301,6 +4358,30 @@ export interface components {
             warnings: components["schemas"]["WarningView"][];
         } & {
             [key: string]: unknown;
+        };
+        /** @description A destination of notices. */
+        DestinationBody: {
+            /**
+             * @description With the format `mail`: send links for answers, where the workflow allows it.
+             * @default false
+             */
+            answerLinks: boolean;
+            events?: ("gate" | "completed" | "failed" | "cancelled" | "interrupted")[];
+            /** @enum {string} */
+            format: "json" | "slack" | "teams" | "mail";
+            /** @description Key that signs the format `json`. Absent: the stored one; empty: not signed. */
+            key?: string | null;
+            /**
+             * @description Language of the notices; empty: the usual one.
+             * @default
+             */
+            language: string;
+            /** @description With the format `mail`. */
+            recipients?: components["schemas"]["RecipientBody"][];
+            /** @description Address of the webhook, never shown again. Absent: the stored one. */
+            url?: string | null;
+            /** @description Patterns of workflow ids. */
+            workflows?: string[];
         };
         /** @description A decision that differs from the recorded one. */
         DifferenceView: {
@@ -5940,6 +6021,20 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
+        /** @description A recipient of mail. */
+        RecipientBody: {
+            /** @description Mail address. */
+            address: string;
+            /** @description Name as in `approvers`. */
+            name: string;
+        };
+        /** @description A recipient of mail. */
+        RecipientView: {
+            address: string;
+            name: string;
+        } & {
+            [key: string]: unknown;
+        };
         /** @description The nodes inside a parallel or a loop. */
         RegionView: {
             /** @description The parallel or the loop. */
@@ -6665,6 +6760,14 @@ export interface components {
             /** @description Address of its page in the documentation. */
             page: string | null;
             tags: string[];
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description The outcome of a test. */
+        TestedDestination: {
+            /** @description Why the message was not sent; empty: it was. */
+            error: string;
+            sent: boolean;
         } & {
             [key: string]: unknown;
         };
@@ -9064,6 +9167,87 @@ export interface operations {
             };
         };
     };
+    notifications_save_address: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description ETag of the version that was read. If it has changed since, the request is refused. */
+                "if-match"?: string;
+            };
+            path: {
+                /** @description Name of the destination. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DestinationBody"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AddressView"];
+                };
+            };
+        };
+    };
+    notifications_delete_address: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description ETag of the version that was read. If it has changed since, the request is refused. */
+                "if-match"?: string;
+            };
+            path: {
+                /** @description Name of the destination. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    notifications_try_address: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Name of the destination. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DestinationBody"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TestedDestination"];
+                };
+            };
+        };
+    };
     notifications_revoke_links: {
         parameters: {
             query?: never;
@@ -9205,7 +9389,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": unknown;
                     "text/event-stream": string;
                 };
             };

@@ -291,6 +291,7 @@ async def read_chat(server: CurrentServer, request: Request, token: Token) -> Re
         },
     }
     | refusals(*VISITOR_ERRORS, "input-invalid", "trigger-stopped", "session-busy", body=True, asks=False),
+    response_class=Response,
     summary="Send a message to a published chat",
 )
 async def send(server: CurrentServer, request: Request, token: Token, body: MessageBody) -> Response:

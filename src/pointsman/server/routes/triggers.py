@@ -24,7 +24,21 @@ from pointsman.triggers.answer_links import (
     LinkAnswerView,
     LinkedGateView,
 )
-from pointsman.triggers.notifications import NoticePage, NoticeState, NoticeView, notice_view
+from pointsman.triggers.destinations import (
+    RECIPIENTS_MAX,
+    DestinationRecipient,
+    DestinationRequest,
+    Format,
+    NoticeEvent,
+)
+from pointsman.triggers.notifications import (
+    AddressView,
+    NoticePage,
+    NoticeState,
+    NoticeView,
+    TestedDestination,
+    notice_view,
+)
 from pointsman.triggers.schedules import StoredSchedule
 from pointsman.triggers.verbs import NotificationVerbs, ScheduleVerbs, TriggerVerbs
 from pointsman.triggers.views import (
@@ -215,22 +229,79 @@ NOTICE: Final[NoticeView] = {
 }
 
 
+ADDRESS: Final[AddressView] = {
+    "name": "desk",
+    "source": "app",
+    "inUse": True,
+    "url": "https://chat.example/…",
+    "events": ["gate", "failed"],
+    "workflows": ["*"],
+    "signed": True,
+    "format": "json",
+    "recipients": [],
+    "answerLinks": False,
+    "language": "",
+    "mailTo": [],
+    "changedAt": 1_763_700_000.0,
+    "changedBy": "ada",
+    "etag": '"0b1f6c0ad1e2c3d4"',
+}
+
+
+class RecipientBody(Body):
+    """A recipient of mail."""
+
+    name: str = Field(min_length=1, max_length=200, description="Name as in `approvers`.")
+    address: str = Field(min_length=3, max_length=320, description="Mail address.")
+
+
+class DestinationBody(Body):
+    """A destination of notices."""
+
+    model_config = sample(format="slack", url="https://hooks.example.com/T00/0badcafe", events=["gate", "failed"])
+    format: Format
+    url: str | None = Field(
+        default=None, max_length=2_000, description="Address of the webhook, never shown again. Absent: the stored one."
+    )
+    key: str | None = Field(
+        default=None,
+        max_length=1_000,
+        description="Key that signs the format `json`. Absent: the stored one; empty: not signed.",
+    )
+    events: list[NoticeEvent] = Field(default_factory=lambda: ["gate", "failed"], max_length=5)
+    workflows: list[Annotated[str, Field(min_length=1, max_length=200)]] = Field(
+        default_factory=lambda: ["*"], max_length=100, description="Patterns of workflow ids."
+    )
+    recipients: list[RecipientBody] = Field(
+        default_factory=list[RecipientBody], max_length=RECIPIENTS_MAX, description="With the format `mail`."
+    )
+    answer_links: bool = Field(
+        default=False, description="With the format `mail`: send links for answers, where the workflow allows it."
+    )
+    language: str = Field(default="", max_length=20, description="Language of the notices; empty: the usual one.")
+
+    def request(self) -> DestinationRequest:
+        """Return the request of the domain."""
+        recipients = (DestinationRecipient(name=one.name, address=one.address) for one in self.recipients)
+        return DestinationRequest(
+            format=self.format,
+            url=self.url,
+            key=self.key,
+            events=tuple(self.events),
+            workflows=tuple(self.workflows),
+            recipients=tuple(recipients),
+            answer_links=self.answer_links,
+            language=self.language,
+        )
+
+
 example(NoticeView, NOTICE)
+example(AddressView, ADDRESS)
+example(TestedDestination, {"sent": True, "error": ""})
 example(
     NoticePage,
     {
-        "addresses": [
-            {
-                "name": "desk",
-                "url": "https://chat.example/…",
-                "events": ["gate", "failed"],
-                "workflows": ["*"],
-                "signed": True,
-                "format": "json",
-                "recipients": [],
-                "answerLinks": False,
-            }
-        ],
+        "addresses": [ADDRESS],
         "notices": [NOTICE],
         "next": None,
     },
@@ -247,6 +318,52 @@ async def list_(
 ) -> Response:
     """The configured addresses, and the delivery status of each notice. Sent notices are deleted after some time."""
     return JsonReply(await session.notifications.list(state=state, after=after, limit=limit))
+
+
+AddressName = Annotated[str, Path(min_length=1, max_length=30, description="Name of the destination.")]
+
+
+@notifications_router.post(
+    "/addresses/{name}/test",
+    verb=NotificationVerbs.try_address,
+    responses=answers(TestedDestination, "notification-invalid", "notification-in-settings", body=True),
+    summary="Test a destination of notices",
+)
+async def try_address(session: CallerSession, name: AddressName, body: DestinationBody) -> Response:
+    """Send a test message. Nothing is saved. The answer states why it was not sent."""
+    return JsonReply(await session.notifications.try_address(name, body.request()))
+
+
+@notifications_router.put(
+    "/addresses/{name}",
+    verb=NotificationVerbs.save_address,
+    responses=answers(
+        AddressView, "notification-invalid", "notification-in-settings", "revision-moved", "vault-locked", body=True
+    ),
+    summary="Save a destination of notices",
+)
+async def save_address(
+    session: CallerSession, name: AddressName, body: DestinationBody, if_match: IfMatch = None
+) -> Response:
+    """Add or change a destination, with its address and key encrypted. Takes effect at once, in every process.
+
+    A destination of the settings cannot be replaced.
+    """
+    view = await session.notifications.save_address(name, body.request(), match=if_match)
+    return JsonReply(view, headers={"etag": view["etag"]})
+
+
+@notifications_router.delete(
+    "/addresses/{name}",
+    verb=NotificationVerbs.delete_address,
+    status_code=204,
+    responses=refusals("no-such-notification", "revision-moved"),
+    summary="Delete a destination of notices",
+)
+async def delete_address(session: CallerSession, name: AddressName, if_match: IfMatch = None) -> Response:
+    """Delete a destination, its address and its key. Notices that wait for it are given up."""
+    await session.notifications.delete_address(name, match=if_match)
+    return Response(status_code=204)
 
 
 @notifications_router.post(

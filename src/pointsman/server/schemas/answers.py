@@ -321,6 +321,17 @@ SAMPLES: Final[Mapping[str, tuple[int, str, str]]] = {
         "pointsman.toml configures the MCP server 'wiki', and has precedence",
         "Remove it there and restart the server, or choose another name.",
     ),
+    "no-such-notification": (
+        404,
+        "no destination was added as 'desk'",
+        "GET /api/notifications lists the destinations.",
+    ),
+    "notification-in-settings": (
+        409,
+        "pointsman.toml has the destination 'desk', and has precedence",
+        "Change it there and restart the server, or choose another name.",
+    ),
+    "notification-invalid": (422, "the address is missing", "Paste the address of the webhook."),
     "tool-connection-invalid": (422, "the key is missing", "Paste the key of the service."),
     "openapi-unreadable": (422, "this is not an OpenAPI 3.0 or 3.1 document", "Convert an older document first."),
     "no-such-secret": (404, "the store has no secret 'WEATHER'", "Existing secrets: 'MAIL'."),
