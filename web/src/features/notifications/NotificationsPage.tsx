@@ -10,9 +10,10 @@ import { Listing, LoadMore } from "@/components/Listing";
 import { Page } from "@/components/Page";
 import { QueryResult } from "@/components/QueryResult";
 import { RelativeTime } from "@/components/RelativeTime";
-import { EmptyMessage, ErrorMessage } from "@/components/StatusMessage";
+import { ErrorMessage } from "@/components/StatusMessage";
 import { ago } from "@/components/times";
-import { type Address, type Notice, notifications, sendAgain } from "./notifications";
+import { Destinations } from "./Destinations";
+import { type Notice, notifications, sendAgain } from "./notifications";
 
 const STATES = ["pending", "sent", "dead"] as const;
 const LOOKS = { pending: "accent", sent: "good", dead: "bad" } as const;
@@ -44,9 +45,7 @@ export function NotificationsPage() {
       <QueryResult query={known}>
         {({ pages }) => (
           <>
-            <PageSection title={t("notifications.addresses")}>
-              <Addresses found={pages[0]?.addresses ?? []} />
-            </PageSection>
+            <Destinations found={pages[0]?.addresses ?? []} />
             <PageSection title={t("notifications.outbox")} actions={chooser}>
               <Outbox found={pages.flatMap((page) => page.notices)} />
               <LoadMore query={known} />
@@ -55,44 +54,6 @@ export function NotificationsPage() {
         )}
       </QueryResult>
     </Page>
-  );
-}
-
-function Addresses({ found }: { found: readonly Address[] }) {
-  const { t } = useTranslation();
-  if (found.length === 0)
-    return (
-      <EmptyMessage isNew title={t("notifications.none")}>
-        {t("notifications.noneHint")}
-        <pre className="mx-auto mt-3 w-fit max-w-full rounded-md bg-sunken p-3 text-left font-mono text-xs wrap-anywhere whitespace-pre-wrap">
-          {'# pointsman.toml\n[notifications.desk]\nurl = "https://chat.example/hooks/1"\nevents = ["gate", "failed"]'}
-        </pre>
-      </EmptyMessage>
-    );
-  return (
-    <Listing
-      name={t("notifications.addresses")}
-      entries={found}
-      keyOf={(one) => one.name}
-      columns={[
-        { name: t("notifications.name"), cell: (one) => one.name },
-        { name: t("notifications.format"), cell: (one) => t(`notifications.formats.${one.format}`) },
-        {
-          name: t("notifications.url"),
-          cell: (one) => (one.url ? <span className="font-mono text-xs">{one.url}</span> : one.recipients.join(", ")),
-        },
-        {
-          name: t("notifications.events"),
-          cell: (one) => one.events.map((event) => t(`notifications.kinds.${event}`, event)).join(", "),
-        },
-        { name: t("notifications.workflows"), cell: (one) => one.workflows.join(", ") },
-        {
-          name: t("notifications.answerLinks"),
-          cell: (one) => t(one.answerLinks ? "notifications.yes" : "notifications.no"),
-        },
-        { name: t("notifications.signed"), cell: (one) => t(one.signed ? "notifications.yes" : "notifications.no") },
-      ]}
-    />
   );
 }
 

@@ -38,4 +38,52 @@ describe("notifications page", () => {
     await user.selectOptions(screen.getByLabelText("State"), "given up");
     await screen.findByText("The outbox is empty.");
   });
+
+  it("tests, adds and deletes a destination, and leaves those of the settings alone", async () => {
+    const own: Schemas["AddressView"] = {
+      name: "alerts",
+      source: "app",
+      inUse: true,
+      url: "https://chat.example.com/…",
+      events: ["failed"],
+      workflows: ["*"],
+      signed: false,
+      format: "slack",
+      recipients: [],
+      answerLinks: false,
+      language: "",
+      mailTo: [],
+      changedAt: AT,
+      changedBy: "ada",
+      etag: '"1"',
+    };
+    const fixed = { ...own, name: "desk", source: "pointsman.toml", etag: "" };
+    let found = [fixed];
+    const sent: unknown[] = [];
+    server.get("/api/notifications", () => ({ addresses: found, notices: [], next: null }));
+    server.post("/api/notifications/addresses/{name}/test", { sent: false, error: "answered 403" });
+    server.put("/api/notifications/addresses/{name}", ({ body }) => {
+      sent.push(body);
+      found = [fixed, own];
+      return own;
+    });
+    server.delete("/api/notifications/addresses/{name}", () => {
+      found = [fixed];
+      return undefined;
+    });
+    const { user } = await open("/notifications");
+    await screen.findByText("Set in pointsman.toml");
+    await user.click(screen.getByRole("button", { name: "Add destination" }));
+    const dialog = within(await screen.findByRole("dialog"));
+    await user.type(dialog.getByLabelText(/^Name/), "alerts");
+    await user.type(dialog.getByLabelText(/^Webhook address/), "https://chat.example.com/1");
+    await user.click(dialog.getByRole("checkbox", { name: "gate opened" }));
+    await user.click(dialog.getByRole("button", { name: "Send a test" }));
+    await dialog.findByText("The test was not sent: answered 403");
+    await user.click(dialog.getByRole("button", { name: "Save" }));
+    await user.click(await screen.findByRole("button", { name: "Delete destination alerts?" }));
+    expect(sent).toMatchObject([{ format: "slack", url: "https://chat.example.com/1", events: ["failed"] }]);
+    await user.click(within(await screen.findByRole("dialog")).getByRole("button", { name: "Delete" }));
+    await screen.findByText("Set in pointsman.toml");
+  });
 });
