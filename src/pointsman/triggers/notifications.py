@@ -617,13 +617,9 @@ class NoticeSender:
         url = settings.resolved(setting.url)
         if url is None:
             return SendOutcome("later", f"the secret {setting.url!r} is not set")
-        from pointsman.tools.egress.http_calls import EgressPolicy  # Loads an HTTP client.
-
-        rules = settings.http.egress_policy()
-        if not self._is_entered:
-            networks = EVERYWHERE if setting.private else ()
-            rules = EgressPolicy(networks=networks, ports=None, plain=setting.private)
-        status = await post(url, body, {"content-type": "application/json", **headers}, rules=rules)
+        rules = settings.http.egress_policy() if self._is_entered else None
+        content = {"content-type": "application/json", **headers}
+        status = await post(url, body, content, private=setting.private, rules=rules)
         if 200 <= status < 300:
             return SendOutcome("sent")
         return SendOutcome("dead" if status == GONE else "later", f"answered {status}")
@@ -677,10 +673,17 @@ TIMEOUT_S: Final = 15.0
 """Limit of a whole call."""
 
 
-async def post(url: str, body: bytes, headers: Mapping[str, str], *, rules: EgressPolicy) -> int:
-    """Return the status of the answer. Raises `AddressRefused`, `AddressUnreachable`."""
-    from pointsman.tools.egress.http_calls import HttpCall, Outgoing  # Loads an HTTP client.
+async def post(
+    url: str, body: bytes, headers: Mapping[str, str], *, private: bool, rules: EgressPolicy | None = None
+) -> int:
+    """Return the status of the answer. `private` allows addresses inside this network, and plain http; `rules` replace
+    it.
 
+    Raises `AddressRefused`, `AddressUnreachable`.
+    """
+    from pointsman.tools.egress.http_calls import EgressPolicy, HttpCall, Outgoing  # Loads an HTTP client.
+
+    rules = rules or EgressPolicy(networks=EVERYWHERE if private else (), ports=None, plain=private)
     outgoing = Outgoing(rules, timeout_s=TIMEOUT_S)
     return await outgoing.status(HttpCall(method="POST", url=url, body=body, headers=headers))
 
