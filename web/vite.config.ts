@@ -6,6 +6,7 @@ import tailwindcss from "@tailwindcss/vite";
 import react from "@vitejs/plugin-react";
 import type { Plugin } from "vite";
 import { defineConfig } from "vitest/config";
+import { codeSplitting } from "./codeSplitting.ts";
 
 function file(path: string): string {
   return fileURLToPath(new URL(path, import.meta.url));
@@ -42,9 +43,6 @@ function compressedCopies(): Plugin {
   };
 }
 
-/** Modules of at least this many pages and dialogs are in common files. */
-const PAGES_SHARING = 12;
-
 export default defineConfig({
   plugins: [react(), tailwindcss(), swaggerUiLicences(), compressedCopies()],
   resolve: {
@@ -62,17 +60,9 @@ export default defineConfig({
     chunkSizeWarningLimit: 2000,
     rolldownOptions: {
       input: { app: file("index.html"), api: file("api.html") },
-      // What many pages share comes in two files; a request for each small module would cost more than its content.
-      output: {
-        codeSplitting: {
-          includeDependenciesRecursively: false,
-          groups: [
-            { name: "libraries", test: /[\\/]node_modules[\\/]/, minShareCount: PAGES_SHARING },
-            { name: "shared", test: /[\\/]src[\\/].*\.tsx?$/, minShareCount: PAGES_SHARING },
-          ],
-        },
-      },
+      output: { codeSplitting },
     },
+    modulePreload: { polyfill: false },
   },
   worker: { format: "es" },
   server: { proxy: { "/api": "http://127.0.0.1:8000" } },

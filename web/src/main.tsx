@@ -3,6 +3,7 @@ import { RouterProvider } from "@tanstack/react-router";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { makeClient } from "./api/client";
+import { me } from "./api/queries";
 import "./app.css";
 import { addTooltipsToCutText } from "./components/cutTextTooltips";
 import { startLanguages } from "./i18n";
@@ -11,14 +12,19 @@ import { applyTheme, theme } from "./theme";
 
 applyTheme(theme());
 addTooltipsToCutText(document);
+const client = makeClient();
+const router = makeRouter();
+// The page, the user and the texts load at the same time.
+void router.load();
+void client.prefetchQuery(me());
 await startLanguages();
 
 const root = document.getElementById("root");
 if (root === null) throw new Error("the page has no root");
 createRoot(root).render(
   <StrictMode>
-    <QueryClientProvider client={makeClient()}>
-      <RouterProvider router={makeRouter()} />
+    <QueryClientProvider client={client}>
+      <RouterProvider router={router} />
     </QueryClientProvider>
   </StrictMode>,
 );

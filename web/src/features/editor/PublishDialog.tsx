@@ -9,7 +9,7 @@ import { Dialog } from "@/components/Dialog";
 import { DialogActions } from "@/components/DialogActions";
 import { LabelledField } from "@/components/LabelledField";
 import { ErrorMessage } from "@/components/StatusMessage";
-import { useVersionsChanged } from "./versionNames";
+import { useVersionsChanged } from "../workflows/versionNames";
 
 const NAME_MAX = 100;
 const NOTE_MAX = 2_000;

@@ -3,8 +3,8 @@ import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import type { WorkflowEntry } from "@/api/views";
 import { Button } from "@/components/Button";
+import { isDraft } from "../workflows/versionNames";
 import { PublishDialog } from "./PublishDialog";
-import { isDraft } from "./versionNames";
 
 /** Whether the revision on the canvas runs by id, or another one does. */
 export function PublishedState({ saved }: { saved: WorkflowEntry }) {

@@ -15,9 +15,9 @@ import { ago, moment } from "@/components/times";
 import { useHasRole } from "@/components/useHasRole";
 import type { Selection } from "@/components/useSelection";
 import { textIn } from "@/i18n";
-import { isDraft } from "../editor/versionNames";
 import { enable } from "./catalogue";
 import { ExportButton } from "./ExportButton";
+import { isDraft } from "./versionNames";
 
 const SharingDialog = lazy(() => import("./SharingDialog").then((part) => ({ default: part.SharingDialog })));
 

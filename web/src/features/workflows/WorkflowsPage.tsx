@@ -18,13 +18,13 @@ import { DropTarget } from "./DropTarget";
 import { FolderBar } from "./FolderBar";
 import { NewDialog } from "./NewDialog";
 import { SavedWorkflows } from "./SavedWorkflows";
-import { StartDialog } from "./StartDialog";
 import { WorkflowRow } from "./WorkflowRow";
 
 const DescribeDialog = lazy(() =>
   import("../assistant/DescribeDialog").then((part) => ({ default: part.DescribeDialog })),
 );
 const ImportDialog = lazy(() => import("./ImportDialog").then((part) => ({ default: part.ImportDialog })));
+const StartDialog = lazy(() => import("./StartDialog").then((part) => ({ default: part.StartDialog })));
 
 type Open = { dialog: "new" | "describe" } | { dialog: "import"; files: File[] } | { dialog: "start"; id: string };
 
@@ -108,9 +108,9 @@ export function WorkflowsPage() {
       <Suspense>
         {open?.dialog === "describe" ? <DescribeDialog onClose={close} /> : null}
         {open?.dialog === "import" ? <ImportDialog files={open.files} onClose={close} /> : null}
+        {open?.dialog === "start" ? <StartDialog workflow={open.id} onClose={close} /> : null}
       </Suspense>
       {open?.dialog === "new" ? <NewDialog folder={search.folder} onClose={close} /> : null}
-      {open?.dialog === "start" ? <StartDialog workflow={open.id} onClose={close} /> : null}
     </div>
   );
 }

@@ -4,8 +4,8 @@ import type { WorkflowEntry } from "@/api/views";
 import { Button } from "@/components/Button";
 import { IconButton } from "@/components/IconButton";
 import { RelativeTime } from "@/components/RelativeTime";
+import { isDraft, versionName } from "@/features/workflows/versionNames";
 import { useEditor } from "../editorContext";
-import { isDraft, versionName } from "../versionNames";
 
 export type Comparison = "changes" | "screen" | "look";
 

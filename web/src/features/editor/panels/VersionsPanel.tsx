@@ -10,11 +10,11 @@ import { Button } from "@/components/Button";
 import { Confirm } from "@/components/Confirm";
 import { Dialog } from "@/components/Dialog";
 import { ErrorMessage, Loading } from "@/components/StatusMessage";
+import { useVersionsChanged, versionName } from "@/features/workflows/versionNames";
 import { pictureOf } from "@/graph/model/picture";
 import { Canvas } from "@/graph/render/Canvas";
 import { useEditor } from "../editorContext";
 import { PublishDialog } from "../PublishDialog";
-import { useVersionsChanged, versionName } from "../versionNames";
 import { type Compared, DiffView } from "./DiffView";
 import { type Comparison, VersionRow } from "./VersionRow";
 

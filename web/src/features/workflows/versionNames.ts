@@ -1,4 +1,4 @@
-/** Named versions in the editor: how a revision is called, and whether it is a draft. */
+/** Named versions of a workflow: how a revision is called, and whether it is a draft. */
 import { useQueryClient } from "@tanstack/react-query";
 import type { TFunction } from "i18next";
 import { workflow } from "@/api/queries";
