@@ -13,7 +13,7 @@ interface Chunking {
 }
 
 const SHARED_LIBRARIES = "lucide-react|@?radix-ui|@tanstack|@xyflow|d3-|zustand|zundo|classcat";
-const ON_DEMAND = /[\\/](forms|react-markdown)[\\/]/;
+const ON_DEMAND = /[\\/](@codemirror|@lezer|@rjsf|@cfworker|react-markdown)[\\/]/;
 const GRAPH = /[\\/](@xyflow|d3-[a-z]+|graph[\\/](render|layout))[\\/]/;
 const DETAILS = /[\\/](features[\\/](?!workflows|templates)[a-z]+|src[\\/](graph|values)|virtual-core)[\\/]/;
 
