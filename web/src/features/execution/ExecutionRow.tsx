@@ -14,8 +14,8 @@ import { span } from "@/components/times";
 import type { Selection } from "@/components/useSelection";
 import { brief } from "@/values/changes";
 import { type ColumnName, DETAIL_COLUMNS } from "./listColumns";
+import { PARTIAL_RUN_PREFIX } from "./partialRuns";
 
-const PARTIAL_RUN_PREFIX = "try-";
 const INPUT_CHARS = 80;
 /** More columns take the place of the id. */
 const COLUMNS_BESIDE_ID = 3;

@@ -6,10 +6,12 @@ import { useTranslation } from "react-i18next";
 import { execution } from "@/api/queries";
 import type { Gate, InboxGate } from "@/api/views";
 import { Button } from "@/components/Button";
+import { Chip } from "@/components/Chip";
 import { ScriptedOutput } from "@/components/Scripted";
 import { ErrorMessage, Loading } from "@/components/StatusMessage";
 import { useWorkflowName } from "@/components/useWorkflowName";
 import { ExecutionNodes } from "../execution/ExecutionNodes";
+import { PARTIAL_RUN_PREFIX } from "../execution/partialRuns";
 import { useClosedReason } from "./closedGate";
 import { GateForm } from "./GateForm";
 import type { HeldAnswer } from "./heldAnswer";
@@ -46,11 +48,14 @@ export function GateCard(props: {
   if (!gate && !isOver) return known.isError ? <ErrorMessage error={known.error} /> : <Loading />;
   return (
     <>
-      <p className="mb-3 line-clamp-2 wrap-anywhere text-sm">
-        <Link to="/executions/$id" params={{ id: entry.executionId }} className="text-accent underline">
-          {t("inbox.open", { workflow: workflowName(entry.workflowId) })}
-        </Link>
-      </p>
+      <div className="mb-3 flex flex-wrap items-center gap-2 text-sm">
+        <p className="line-clamp-2 wrap-anywhere">
+          <Link to="/executions/$id" params={{ id: entry.executionId }} className="text-accent underline">
+            {t("inbox.open", { workflow: workflowName(entry.workflowId) })}
+          </Link>
+        </p>
+        {entry.executionId.startsWith(PARTIAL_RUN_PREFIX) ? <Chip look="accent">{t("executions.trial")}</Chip> : null}
+      </div>
       <ScriptedOutput scripted={known.data?.scripted} />
       {gate ? (
         <ExecutionNodes execution={executionId}>

@@ -7,6 +7,7 @@ import { now } from "@/clock";
 import { ago, moment } from "@/components/times";
 import { useWorkflowName } from "@/components/useWorkflowName";
 import { textIn } from "@/i18n";
+import { PARTIAL_RUN_PREFIX } from "../execution/partialRuns";
 import { questionOf } from "./question";
 
 export function Choice(props: {
@@ -59,7 +60,9 @@ export function GateList(props: {
             >
               <span className="block truncate font-medium">{questionIn(one)}</span>
               <span className="block truncate text-xs text-ink-faint">
-                <bdi>{workflowName(one.workflowId)}</bdi> · {ago(one.openedAt, i18n.language)}
+                <bdi>{workflowName(one.workflowId)}</bdi> ·{" "}
+                {one.executionId.startsWith(PARTIAL_RUN_PREFIX) ? `${t("executions.trial")} · ` : ""}
+                {ago(one.openedAt, i18n.language)}
               </span>
               {one.deadline ? <Due at={one.deadline} /> : null}
             </button>
