@@ -8,20 +8,23 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import gzip
 import json
 import shutil
 from collections.abc import Awaitable
 from pathlib import Path
+from statistics import median, quantiles
 from typing import Final, NamedTuple
 
 import httpx2
-from playwright.async_api import Browser, Page, async_playwright
+from playwright.async_api import Browser, Page, Request, async_playwright
 
 from bench import crowd
-from bench.serving import machine, server
-from bench.watching import FRAMES, STEPS, WINDOW, counters, section, spread, watched
+from bench.serving import GATE, machine, server
+from bench.watching import FRAMES, READ_MS_MAX, STEPS, WINDOW, counters, section, spread, watched
 
+CHROMIUM: Final = next(
+    filter(None, map(shutil.which, ("chromium-headless-shell", "chromium", "chromium-browser"))), None
+)
 PAGE: Final = Path(__file__).parent / "WEB.md"
 EXECUTIONS: Final = "<!-- executions -->"
 """Below this line stand executions; `--executions` measures them alone, without it they are kept as they are."""
@@ -34,12 +37,31 @@ ABOUT: Final = (
 )
 
 
+IDLE_S: Final = 10
+KEYS: Final = "harbour"
+LONGEST_PAINT: Final = """window.paintedMs = 0;
+new PerformanceObserver((list) => { for (const one of list.getEntries()) window.paintedMs = one.startTime; })
+  .observe({ type: "largest-contentful-paint", buffered: true });"""
+KEY_PRESSES: Final = """() => {
+  window.keyMs = [];
+  document.addEventListener("keydown", () => {
+    const pressed = performance.now();
+    requestAnimationFrame(() => setTimeout(() => window.keyMs.push(performance.now() - pressed)));
+  }, true);
+}"""
+"""Records the milliseconds from each key press until the browser has painted its effect."""
+
+
 class Weight(NamedTuple):
-    """The files of a first visit, after gzip -9."""
+    """A first visit: all requests of the page, with their headers and as the server compresses them."""
 
     page: str
+    requests: int
+    kb: float
     scripts_kb: float
     styles_kb: float
+    painted_s: float
+    """Largest contentful paint."""
 
 
 class OpeningFigures(NamedTuple):
@@ -69,18 +91,46 @@ def layered(nodes: int) -> str:
 
 async def weight(browser: Browser, base: str, name: str, path: str) -> Weight:
     page = await browser.new_page(viewport=WINDOW)
-    scripts: dict[str, float] = {}
-    styles: dict[str, float] = {}
+    await page.add_init_script(LONGEST_PAINT)
+    finished: list[Request] = []
+    page.on("requestfinished", lambda one: finished.append(one))
     async with page.expect_response("**/api/me"):
         await page.goto(base + path)
     await page.wait_for_timeout(SETTLES_MS)
-    names: list[str] = await page.evaluate("performance.getEntriesByType('resource').map(one => one.name)")
-    for one in names:
-        into = scripts if one.endswith(".js") else styles if one.endswith(".css") else None
-        if into is not None:
-            into[one] = len(gzip.compress(await (await page.request.get(one)).body(), 9)) / 1000
+    painted: float = await page.evaluate("window.paintedMs")
+    sizes = {one.url: await one.sizes() for one in finished}
+    kb = {url: (one["responseBodySize"] + one["responseHeadersSize"]) / 1000 for url, one in sizes.items()}
     await page.close()
-    return Weight(name, sum(scripts.values()), sum(styles.values()))
+    scripts, styles = (sum(size for url, size in kb.items() if url.endswith(end)) for end in (".js", ".css"))
+    return Weight(name, len(finished), sum(kb.values()), scripts, styles, painted / 1000)
+
+
+async def idle_percent(browser: Browser, address: str) -> float:
+    """CPU of the main thread of a page that nobody touches."""
+    page = await browser.new_page(viewport=WINDOW)
+    line = await page.context.new_cdp_session(page)
+    await line.send("Performance.enable", {"timeDomain": "threadTicks"})  # pyright: ignore[reportUnknownMemberType] - untyped there
+    await page.goto(address)
+    await page.wait_for_timeout(2 * SETTLES_MS)
+    before = (await counters(line))["TaskDuration"]
+    await page.wait_for_timeout(IDLE_S * 1000)
+    spent = (await counters(line))["TaskDuration"] - before
+    await page.close()
+    return 100 * spent / IDLE_S
+
+
+async def key_press_ms(browser: Browser, base: str, nodes: int) -> tuple[float, float]:
+    """Milliseconds until a key press in the name of a node is painted: the median and the 95th of a hundred."""
+    page = await browser.new_page(viewport=WINDOW)
+    await page.goto(f"{base}/workflows/large-{nodes}")
+    await page.locator(".react-flow__node").first.click()
+    field = page.get_by_role("complementary").get_by_role("textbox").first
+    await field.click()
+    await page.evaluate(KEY_PRESSES)
+    await field.press_sequentially(KEYS, delay=100, timeout=READ_MS_MAX)
+    times: list[float] = await page.evaluate("window.keyMs")
+    await page.close()
+    return median(times), quantiles(times, n=20)[18]
 
 
 async def opened(browser: Browser, base: str, nodes: int) -> OpeningFigures:
@@ -127,31 +177,66 @@ async def frames(page: Page, doing: Awaitable[None]) -> tuple[float, float]:
     return spread(times)
 
 
-async def measured(base: str, sizes: tuple[int, ...]) -> tuple[list[Weight], list[OpeningFigures]]:
+class Measured(NamedTuple):
+    """All figures of a run."""
+
+    weights: list[Weight]
+    idle: dict[str, float]
+    key_ms: tuple[float, float]
+    found: list[OpeningFigures]
+
+
+async def measured(base: str, sizes: tuple[int, ...]) -> Measured:
     async with httpx2.AsyncClient(base_url=base, timeout=60) as client:
         for nodes in sizes:
             (await client.post("/api/workflows", content=layered(nodes))).raise_for_status()
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+        (await client.post("/api/workflows", content=GATE)).raise_for_status()
+        begun = await client.post("/api/workflows/gate/execute", json={"input": {}, "wait": True})
+        waiting = str(begun.raise_for_status().json()["executionId"])
     async with async_playwright() as player:
-        browser = await player.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        browser = await player.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         places = (("list", "/workflows"), ("editor", f"/workflows/large-{sizes[0]}"), ("inbox", "/inbox"))
         weights = [await weight(browser, base, name, path) for name, path in places]
+        still = (*places, ("waiting execution", f"/executions/{waiting}"))
+        idle = {name: await idle_percent(browser, base + path) for name, path in still}
+        key_ms = await key_press_ms(browser, base, sizes[1])
         found = [await opened(browser, base, nodes) for nodes in sizes]
         await browser.close()
-    return weights, found
+    return Measured(weights, idle, key_ms, found)
 
 
-def page_of(weights: list[Weight], found: list[OpeningFigures]) -> str:
+def page_of(figures: Measured, nodes: int) -> str:
+    """`nodes`: of the workflow in which keys were pressed."""
     lines = [
         "# What the web app costs",
         "",
         f"`python -m bench.web` on {machine()}; Chromium without a graphics card, window 1280×800.",
         "",
-        "## What a first visit loads (gzip)",
+        "## What a first visit loads",
         "",
-        "| page | scripts, KB | styles, KB |",
-        "|---|---|---|",
-        *(f"| {one.page} | {one.scripts_kb:.0f} | {one.styles_kb:.0f} |" for one in weights),
+        "All requests of the page, with their headers and as the server compresses them, and the largest paint.",
+        "The worker of all windows requests two more: its script, and the stream of executions, which stays open.",
+        "",
+        "| page | requests | KB | of which scripts | styles | painted, s |",
+        "|---|---|---|---|---|---|",
+        *(
+            f"| {one.page} | {one.requests} | {one.kb:.0f} | {one.scripts_kb:.0f} | {one.styles_kb:.0f} "
+            f"| {one.painted_s:.2f} |"
+            for one in figures.weights
+        ),
+        "",
+        "## What a page costs that nobody touches",
+        "",
+        f"CPU of the main thread, of {IDLE_S} seconds.",
+        "",
+        "| page | CPU, % |",
+        "|---|---|",
+        *(f"| {name} | {percent:.1f} |" for name, percent in figures.idle.items()),
+        "",
+        "## Keys",
+        "",
+        "From a key press in the name of a node until its effect is painted, in ms, median / 95th of a hundred:",
+        f"{figures.key_ms[0]:.0f} / {figures.key_ms[1]:.0f} in the editor with {nodes} nodes.",
         "",
         "## Large workflows in the editor",
         "",
@@ -163,7 +248,7 @@ def page_of(weights: list[Weight], found: list[OpeningFigures]) -> str:
             f"| {one.nodes} | {one.cpu_s:.2f} | {one.scripting_s:.2f} | {one.heap_mb:.0f} "
             f"| {one.pan_ms[0]:.0f} / {one.pan_ms[1]:.0f} | {one.zoom_ms[0]:.0f} / {one.zoom_ms[1]:.0f} "
             f"| {one.drag_ms[0]:.0f} / {one.drag_ms[1]:.0f} | {one.drawn} |"
-            for one in found
+            for one in figures.found
         ),
         "",
         EXECUTIONS,
@@ -172,9 +257,8 @@ def page_of(weights: list[Weight], found: list[OpeningFigures]) -> str:
 
 
 async def executions(base: str, sizes: tuple[int, ...]) -> str:
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
     async with async_playwright() as player:
-        browser = await player.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        browser = await player.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         found = [await watched(browser, base, steps) for steps in sizes]
         crowds = [
             await crowd.crowded(browser, base, branches, picked=picked)
@@ -204,7 +288,8 @@ def main() -> None:
                 before = PAGE.read_text(encoding="utf-8").partition(EXECUTIONS)[0]
                 PAGE.write_text(f"{before}{EXECUTIONS}\n{found}", encoding="utf-8")
             return
-        report = page_of(*asyncio.run(measured(base, SIZES[:2] if options.quick else SIZES)))
+        sizes = SIZES[:2] if options.quick else SIZES
+        report = page_of(asyncio.run(measured(base, sizes)), sizes[1])
     if options.quick:
         print(report)
     else:
