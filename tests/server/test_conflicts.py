@@ -101,7 +101,6 @@ ELSEWHERE: Final = {
     "POST /api/answer-links/answer",
     "POST /api/answer-links/read",
     "POST /api/comments",
-    "POST /api/presence",
     "PUT /api/models/providers/{name}",
     "DELETE /api/models/providers/{name}",
     "POST /api/published/{token}/chat",
