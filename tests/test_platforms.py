@@ -166,12 +166,7 @@ asyncio.run(refused(STORE))
     assert simulated("win32", text, modules=SOME).split() == ["2", "leader-exists"]
 
 
-@pytest.mark.integration
-def test_features_that_need_posix_name_themselves_and_the_alternative(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> None:
-    folder = str(tmp_path_factory.mktemp("files"))
-    program = f"""
+FEATURES: Final = """
 import json
 from pathlib import Path
 from pointsman.operations.backup import beside
@@ -185,20 +180,20 @@ from pointsman.tools.sql.postgres import ask_postgres
 
 
 async def start_server():
-    async with ServerProcess(["server"], {{}}, str).transport():
+    async with ServerProcess(["server"], {}, str).transport():
         pass
 
 
-FEATURES = {{
-    "files": lambda: ArtifactFolder(FileSettings(directory={folder!r}), "exec-1"),
+FEATURES = {
+    "files": lambda: ArtifactFolder(FileSettings(directory=FOLDER), "exec-1"),
     "backup": lambda: beside(Path("a")).__enter__(),
     "server": lambda: asyncio.run(serve(None, settings=None, messages=None)),
     "postgres": lambda: asyncio.run(open_postgres("postgresql://example.org/a")),
     "query": lambda: asyncio.run(ask_postgres(None)),
     "mcp": lambda: asyncio.run(start_server()),
     "sandbox": find_sandbox,
-    "code": lambda: asyncio.run(Interpreter(CodeLimits()).run("1", {{}})),
-}}
+    "code": lambda: asyncio.run(Interpreter(CodeLimits()).run("1", {})),
+}
 
 
 def error_of(feature):
@@ -208,8 +203,15 @@ def error_of(feature):
         return [why.code, str(why), why.hint]
 
 
-print(json.dumps({{name: error_of(feature) for name, feature in FEATURES.items()}}))
+print(json.dumps({name: error_of(feature) for name, feature in FEATURES.items()}))
 """
+
+
+@pytest.mark.integration
+def test_features_that_need_posix_name_themselves_and_the_alternative(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    program = FEATURES.replace("FOLDER", repr(str(tmp_path_factory.mktemp("files"))))
     modules = (*SOME, "pointsman.server.serving", "pointsman.tools.sql.postgres", "pointsman.tools.mcp.process", "mcp")
     elsewhere = "Run Pointsman on Linux or macOS, in WSL, or in a Linux container."
     linux = "Run Pointsman on Linux, in a Linux container, or in WSL."

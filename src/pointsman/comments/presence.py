@@ -1,6 +1,6 @@
 """Who looks at a workflow or an execution now: in the memory of this process, and forgotten soon after the last sign.
 
-    pages ── sign every few seconds ──▶ Presence: subject ─▶ person ─▶ place, last sign
+    pages ── sign every few seconds ──▶ Viewers: subject ─▶ person ─▶ place, last sign
           ◀─ the other people ────────
 
 Nothing is stored: several server processes have a list each, of the people whose requests they answer.
@@ -33,7 +33,7 @@ class Sign(Struct, frozen=True):
     at: float
 
 
-class Presence:
+class Viewers:
     """The people on each subject."""
 
     def __init__(self) -> None:
@@ -58,4 +58,4 @@ class Presence:
         return sorted((one for one in signs.values() if one.person != person), key=lambda one: one.person)
 
 
-PRESENCE: Final[Part[Presence]] = Part("presence", lambda _: Presence())
+PRESENCE: Final[Part[Viewers]] = Part("presence", lambda _: Viewers())
