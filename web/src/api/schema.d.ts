@@ -5263,6 +5263,15 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
+        /** @description The next message of a user. */
+        MessageBody: {
+            message: string;
+            /**
+             * @description Return the execution once it has ended or cannot continue by itself.
+             * @default false
+             */
+            wait: boolean;
+        };
         /** @description Whether everything in progress has a place in the other definition. */
         MigrationView: {
             executionId: string;
@@ -5685,23 +5694,6 @@ export interface components {
             message: string;
         } & {
             [key: string]: unknown;
-        };
-        /** @description A message of a visitor. */
-        pointsman__server__routes__publications__MessageBody: {
-            /** @description `conversation` of an earlier stream; null: a new conversation. */
-            conversation?: string | null;
-            /** @description Repeated requests with one key start one turn. */
-            key: string;
-            message: string;
-        };
-        /** @description The next message of a user. */
-        pointsman__server__schemas__requests__MessageBody: {
-            message: string;
-            /**
-             * @description Return the execution once it has ended or cannot continue by itself.
-             * @default false
-             */
-            wait: boolean;
         };
         /** @description What the caller looks at. */
         PresenceBody: {
@@ -7137,6 +7129,14 @@ export interface components {
             turns: components["schemas"]["VisitorTurn"][];
         } & {
             [key: string]: unknown;
+        };
+        /** @description A message of a visitor. */
+        VisitorMessageBody: {
+            /** @description `conversation` of an earlier stream; null: a new conversation. */
+            conversation?: string | null;
+            /** @description Repeated requests with one key start one turn. */
+            key: string;
+            message: string;
         };
         /** @description A message of a visitor and its answer. */
         VisitorTurn: {
@@ -9379,7 +9379,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["pointsman__server__routes__publications__MessageBody"];
+                "application/json": components["schemas"]["VisitorMessageBody"];
             };
         };
         responses: {
@@ -11685,7 +11685,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["pointsman__server__schemas__requests__MessageBody"];
+                "application/json": components["schemas"]["MessageBody"];
             };
         };
         responses: {

@@ -106,7 +106,7 @@ class FormBody(Body):
     key: str = Field(min_length=1, max_length=100, description="Repeated requests with one key start one execution.")
 
 
-class MessageBody(Body):
+class VisitorMessageBody(Body):
     """A message of a visitor."""
 
     model_config = sample(message="When do you open?", conversation=None, key="0badcafe")
@@ -294,7 +294,7 @@ async def read_chat(server: CurrentServer, request: Request, token: Token) -> Re
     response_class=Response,
     summary="Send a message to a published chat",
 )
-async def send(server: CurrentServer, request: Request, token: Token, body: MessageBody) -> Response:
+async def send(server: CurrentServer, request: Request, token: Token, body: VisitorMessageBody) -> Response:
     """Start a turn, which belongs to the publisher, and stream its answer: `begun` with the signed name of the
     conversation, `words`, `end`. At most ten messages per minute from one network address.
 
