@@ -104,6 +104,7 @@ def test_every_error_code_has_a_test_or_a_reason() -> None:
             "credential-not-connected",
         ),
         ("PUT", "/api/workflows/chain/published", {"name": " "}, "version-invalid"),
+        ("POST", "/api/comments", {"kind": "workflow", "subject": "chain", "text": " "}, "comment-invalid"),
         ("POST", "/api/folders", {"path": "a//b"}, "folder-invalid"),
         ("POST", "/api/folders", {"path": "sales/mail"}, "folder-exists"),
         ("DELETE", "/api/folders?path=sales", None, "folder-not-empty"),

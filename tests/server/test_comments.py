@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pointsman.comments.comments import COMMENTS_MAX, CommentSubject, add_comment
-from pointsman.comments.presence import PEOPLE_MAX, SUBJECTS_MAX, Presence, Sign
+from pointsman.comments.presence import PEOPLE_MAX, SUBJECTS_MAX, Sign, Viewers
 from tests.server.conftest import Served, serving
 from tests.server.flows import LETTER
 
@@ -116,12 +116,12 @@ async def test_a_changed_text_changes_its_mentions() -> None:
         assert await mentions(served, cyd) == ([], 0)
 
 
-@pytest.mark.parametrize("text", ["", "x" * 10_001])
+@pytest.mark.parametrize("text", ["", " \n", "a\0b", "x" * 10_001])
 async def test_bad_texts_are_refused(served: Served, text: str) -> None:
     await served.save(LETTER)
     body = {"kind": "workflow", "subject": "letter", "text": text}
     reply = await served.client.post("/api/comments", json=body)
-    assert (reply.status_code, reply.json()["code"]) == (422, "request-invalid")
+    assert (reply.status_code, reply.json()["code"]) == (422, "comment-invalid")
     assert await listed(served, "workflow", "letter") == []
 
 
@@ -171,14 +171,14 @@ async def test_only_people_who_may_see_a_workflow_are_present_there() -> None:
 
 
 def test_a_person_without_a_sign_for_20_seconds_has_left() -> None:
-    presence, letter = Presence(), CommentSubject("workflow", "letter")
+    presence, letter = Viewers(), CommentSubject("workflow", "letter")
     presence.note(letter, Sign("ada", "review", 100.0))
     assert [one.person for one in presence.others(letter, "ben", now=119.0)] == ["ada"]
     assert presence.others(letter, "ben", now=121.0) == []
 
 
 def test_presence_is_bounded_in_people_and_subjects() -> None:
-    presence = Presence()
+    presence = Viewers()
     for n in range(SUBJECTS_MAX + 1):
         presence.note(CommentSubject("workflow", f"w{n}"), Sign("ada", "", 1.0))
     assert presence.others(CommentSubject("workflow", "w0"), "ben", now=1.0) == []

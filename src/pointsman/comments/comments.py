@@ -43,6 +43,12 @@ class UnknownComment(CallerError):
     code: ClassVar[str] = "unknown-comment"
 
 
+class CommentInvalid(CallerError):
+    """The text of a comment is blank or too long."""
+
+    code: ClassVar[str] = "comment-invalid"
+
+
 class TooManyComments(CallerError):
     """A workflow or an execution has the maximum number of comments."""
 
@@ -77,6 +83,14 @@ class Comment(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The person who resolved it; empty: it is open."""
 
 
+def must_be_valid(text: str) -> None:
+    """Raise `CommentInvalid` for a text that a comment cannot have."""
+    if not text.strip() or "\0" in text:
+        raise CommentInvalid("the comment has no text", hint="Write at least one visible character, and no NUL.")
+    if len(text) > TEXT_CHARS_MAX:
+        raise CommentInvalid(f"the comment has {len(text)} characters", hint=f"Write at most {TEXT_CHARS_MAX}.")
+
+
 def mentioned_in(text: str) -> list[str]:
     """Return the names that a text mentions as `@name`, each once."""
     names = (match.rstrip(".-+@") for match in MENTION.findall(text))
@@ -103,7 +117,8 @@ async def find_comment(app: AppContext, id: str) -> Comment | None:
 
 
 async def add_comment(app: AppContext, subject: CommentSubject, *, by: str, text: str, place: str) -> Comment:
-    """Store a comment and its mentions. Raises `TooManyComments`."""
+    """Store a comment and its mentions. Raises `CommentInvalid`, `TooManyComments`."""
+    must_be_valid(text)
     if len(await app.store.entries.list(subject.entries)) >= COMMENTS_MAX:
         raise TooManyComments(
             f"{subject.kind} {subject.id!r} has {COMMENTS_MAX} comments", hint="Delete comments that are settled."
@@ -121,9 +136,10 @@ async def change_comment(
     app: AppContext, comment: Comment, *, text: str | None = None, resolved: str | None = None
 ) -> Comment:
     """Replace the text of a comment, or the person who resolved it. People whom the new text no longer mentions lose
-    the mention."""
+    the mention. Raises `CommentInvalid`."""
     changed = comment
     if text is not None and text != comment.text:
+        must_be_valid(text)
         changed = replace(changed, text=text, edited=app.clock.now())
         before, after = mentioned_in(comment.text), mentioned_in(text)
         await _mention(app, changed, [name for name in after if name not in before])

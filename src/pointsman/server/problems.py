@@ -179,6 +179,7 @@ _BY_STATUS: Final[dict[HTTPStatus, tuple[str, ...]]] = {
         "tool-connection-invalid",
         "publication-invalid",
         "version-invalid",
+        "comment-invalid",
         "folder-invalid",
         "credential-invalid",
         "authorization-refused",

@@ -3914,7 +3914,7 @@ export interface components {
             place: string;
             /** @description The id of the workflow or the execution. */
             subject: string;
-            /** @description Markdown. `@name` mentions a person. */
+            /** @description Markdown, at most 10000 characters. `@name` mentions a person. */
             text: string;
         };
         /** @description A change of a comment. */

@@ -53,14 +53,14 @@ class CommentBody(Body):
     kind: SubjectKind
     subject: str = Field(min_length=1, max_length=300, description="The id of the workflow or the execution.")
     place: str = Field(default="", max_length=300, description="The node or the step that it is about; empty: none.")
-    text: str = Field(min_length=1, max_length=TEXT_CHARS_MAX, description="Markdown. `@name` mentions a person.")
+    text: str = Field(description=f"Markdown, at most {TEXT_CHARS_MAX} characters. `@name` mentions a person.")
 
 
 class CommentChangeBody(Body):
     """A change of a comment."""
 
     model_config = sample(resolved=True)
-    text: str | None = Field(default=None, min_length=1, max_length=TEXT_CHARS_MAX, description="The new text.")
+    text: str | None = Field(default=None, description="The new text.")
     resolved: bool | None = Field(default=None, description="Whether a comment on a workflow is settled.")
 
     @model_validator(mode="after")
@@ -89,7 +89,15 @@ async def comments(
     "/comments",
     verb=CommentVerbs.add,
     status_code=201,
-    responses=answers(CommentView, "unknown-workflow", "unknown-execution", "too-many-comments", status=201, body=True),
+    responses=answers(
+        CommentView,
+        "unknown-workflow",
+        "unknown-execution",
+        "comment-invalid",
+        "too-many-comments",
+        status=201,
+        body=True,
+    ),
     summary="Write a comment",
 )
 async def add(session: CallerSession, body: CommentBody) -> Response:
@@ -101,7 +109,7 @@ async def add(session: CallerSession, body: CommentBody) -> Response:
 @router.patch(
     "/comments/{cid}",
     verb=CommentVerbs.change,
-    responses=answers(CommentView, "unknown-comment", body=True),
+    responses=answers(CommentView, "unknown-comment", "comment-invalid", body=True),
     summary="Change a comment",
 )
 async def change(session: CallerSession, cid: Cid, body: CommentChangeBody) -> Response:

@@ -336,6 +336,7 @@ SAMPLES: Final[Mapping[str, tuple[int, str, str]]] = {
     "openapi-unreadable": (422, "this is not an OpenAPI 3.0 or 3.1 document", "Convert an older document first."),
     "no-such-secret": (404, "the store has no secret 'WEATHER'", "Existing secrets: 'MAIL'."),
     "no-such-tool": (404, "there is no tool 'abacus'", "GET /api/tools lists them."),
+    "comment-invalid": (422, "the comment has no text", "Write at least one visible character."),
     "unknown-comment": (404, "there is no comment '000644b1'", "List the comments again."),
     "too-many-comments": (409, "workflow 'letter' has 1000 comments", "Delete comments that are settled."),
     "unknown-dataset": (404, "there is no dataset 'tickets'", "`pointsman datasets list` lists them."),

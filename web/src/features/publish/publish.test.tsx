@@ -49,7 +49,15 @@ describe("publishing", () => {
     const sent: unknown[] = [];
     server.put("/api/workflows/{id}/publication", ({ body }) => {
       sent.push(body);
-      known = { ...NONE, published: true, form: true, path: "/form/tok", embedPath: "/embed/tok", changedAt: 1, etag: '"2"' };
+      known = {
+        ...NONE,
+        published: true,
+        form: true,
+        path: "/form/tok",
+        embedPath: "/embed/tok",
+        changedAt: 1,
+        etag: '"2"',
+      };
       return known;
     });
     server.delete("/api/workflows/{id}/publication", () => {
