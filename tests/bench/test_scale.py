@@ -17,13 +17,13 @@ def test_page_shows_the_medians_of_all_rounds_by_engine() -> None:
     found = Figures(
         {"none": rounds},
         {"temporal": HandOver([1.0, 12.0], [0.5])},
-        {"restate": Parked(1000, 10.0, Spent(0.1, 0.2, 0.3), 200.0, 100.0, 20.0)},
+        [("restate", Parked(1000, 10.0, Spent(0.1, 0.2, 0.3), 200.0, 100.0, 50.0, 20.0))],
     )
     text = page(found, argparse.Namespace(rounds=3, executions=20), 60.0)
     assert "| none | 2.00 | 0.00 | 0.00 | 3.00 | 0.00 | 0.00 |" in text
     assert "| none | 10.0 | – | – | 5.0 | – | – |" in text
     assert "| temporal | 2 | SIGKILL | 12.0 | 12.0 |" in text
-    assert "| restate | 1,000 | 100 | 100.0 | 200.0 | 300.0 | 200 | 100 | 50 |" in text
+    assert "| restate | 1,000 | 100 | 100.0 | 200.0 | 300.0 | 200 | 100 | 50 | 50 |" in text
 
 
 def test_a_share_of_no_values_is_a_dash() -> None:

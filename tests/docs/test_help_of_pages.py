@@ -11,7 +11,7 @@ from tests.docs.test_paths import anchors
 ROOT: Final = Path(__file__).parents[2]
 WEB: Final = ROOT / "web" / "src"
 HELP: Final = (WEB / "components" / "helpPages.ts").read_text(encoding="utf-8")
-WITHOUT_MENU: Final = {"connected", "embed", "form", "login"}
+WITHOUT_MENU: Final = {"connected", "embed", "form", "login", "talk"}
 """Pages for visitors and logins, which have no help menu of their own."""
 LINK: Final = re.compile(r"\"(/docs/[\w./#-]*)\"")
 

@@ -22,6 +22,7 @@ from tests.server.flows import CHAIN
 ASKS_NOBODY: Final = {
     "POST /api/answer-links/answer": "the verb of the link's recipient writes the entry: `test_answer_links`",
     "POST /api/answer-links/read": "it changes nothing; a wrong link is counted as a wrong key",
+    "POST /api/published/{token}/chat": "the verb of the publisher writes the entry: `test_publications`",
     "POST /api/published/{token}/runs": "the verb of the publisher writes the entry: `test_publications`",
     "POST /api/login": "a login is in the log when it succeeds, and counted when it fails",
     "POST /api/webhooks/{path:path}": "calls of webhooks have a list of their own: its deliveries",

@@ -257,7 +257,7 @@ async def test_a_channel_receives_its_format_with_a_link(
 ) -> None:
     bodies: list[bytes] = []
 
-    async def post(url: str, body: bytes, headers: object, *, private: bool) -> int:
+    async def post(url: str, body: bytes, headers: object, *, private: bool, rules: object) -> int:
         bodies.append(body)
         return 200
 

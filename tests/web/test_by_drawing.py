@@ -66,7 +66,7 @@ async def test_a_research_workflow_is_drawn_run_approved_and_read(opens: Opens, 
         await answer.get_by_label("Type").select_option("list")
         await keeps(page, "plan")
         await add(page, "Parallel")
-        await expect(node(page, "start"), "what is small stays in sight as it grows").to_be_in_viewport(ratio=1)
+        await expect(node(page, "start"), "what is small stays in sight as it grows").to_be_in_viewport(ratio=0.999)
         await write(page.get_by_role("textbox", name="Items"), "plan.questions")
         await add(page, "Agent")
         await write(page.get_by_role("textbox", name=PROMPT), "{item}")

@@ -78,7 +78,7 @@ async def test_a_published_form_runs_on_its_page_and_in_frames_of_chosen_sites_o
         async with opens("/workflows") as page:
             await page.get_by_role("link", name="Publish Greeting").click()
             await page.get_by_label("Text", exact=True).fill("Who are you?")
-            await page.get_by_label("Sites that may contain the form").fill(origin)
+            await page.get_by_label("Sites that may contain the pages").fill(origin)
             await page.get_by_role("button", name="Publish", exact=True).click()
             link = page.get_by_role("link", name="/form/")
             await expect(link).to_be_visible()

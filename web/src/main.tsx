@@ -10,13 +10,16 @@ import { startLanguages } from "./i18n";
 import { makeRouter } from "./router";
 import { applyTheme, theme } from "./theme";
 
+/** Pages for people without a key: the server does not know them. */
+const FOR_VISITORS = /^\/(answer|embed|form|talk)\b/;
+
 applyTheme(theme());
 addTooltipsToCutText(document);
 const client = makeClient();
 const router = makeRouter();
 // The page, the user and the texts load at the same time.
 void router.load();
-void client.prefetchQuery(me());
+if (!FOR_VISITORS.test(location.pathname)) void client.prefetchQuery(me());
 await startLanguages();
 
 const root = document.getElementById("root");

@@ -270,6 +270,10 @@ class NoteNodeOptions(NodeOptions, total=False):
     """Options of a node of the type `note`, see `NoteConfig`."""
 
     text: TextLike
+    color: Literal["yellow", "green", "blue", "purple", "red", "gray"]
+    frame: bool
+    width: int
+    height: int
 
 
 class HttpNodeOptions(NodeOptions, total=False):
