@@ -93,7 +93,9 @@ def _about(shown: Json, thing: Thing | None) -> Json:
 
 
 def _address(path: str, thing: Thing | None, scope: str) -> str:
-    values = dict.fromkeys(("id", "eid", "sid", "cid", "name", "trigger", "path", "token", "run", "conversation"), "none")
+    values = dict.fromkeys(
+        ("id", "eid", "sid", "cid", "name", "trigger", "path", "token", "run", "conversation"), "none"
+    )
     if thing is not None:
         values |= {"id": thing.id, "sid": thing.id, "eid": thing.execution, "name": f"workflow__{thing.id}"}
     return path.format(**values, scope=scope or "shared")
