@@ -246,3 +246,13 @@ async def test_unreadable_text_is_refused_with_its_position_and_an_invalid_docum
     shown = await post(served, "/letter/edit", {"operations": [lacking], "native": True})
     assert (shown["ok"], shown["id"]) == (False, "letter")
     assert [one["pointer"] for one in shown["problems"]] == ["/nodes/0/config/temperature"]
+
+
+async def test_the_schema_of_the_language_is_compressed_for_clients_that_accept_it(served: Served) -> None:
+    path = "/api/workflows/schema"
+    plain = await served.client.get(path, headers={"accept-encoding": "identity"})
+    compressed = await served.client.get(path, headers={"accept-encoding": "gzip"})
+    assert "content-encoding" not in plain.headers
+    assert compressed.headers["content-encoding"] == "gzip"
+    assert compressed.headers["vary"] == plain.headers["vary"] == "accept-encoding"
+    assert compressed.json() == plain.json()

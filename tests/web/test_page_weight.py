@@ -13,7 +13,7 @@ from tests.web.test_layout import EXAMPLES
 
 BOUNDS: Final = {
     "/": (".line-clamp-2", 17, 225),
-    "/workflows/research-workflow": (".react-flow__node", 22, 465),
+    "/workflows/research-workflow": (".react-flow__node", 22, 410),
 }
 """Address -> the content that loads last, requests, and kB as the server compresses them, with headers."""
 

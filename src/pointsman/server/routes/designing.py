@@ -9,9 +9,10 @@ A failure before the first chunk gets an ordinary error response. A client that 
 from __future__ import annotations
 
 import asyncio
+import gzip
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import suppress
-from functools import partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Annotated, Final, Literal, NamedTuple, Protocol, TypeAlias, cast
 
 import msgspec
@@ -35,6 +36,7 @@ from pointsman.executions.public_events import HEARTBEAT_S
 from pointsman.expressions.failures import TEMPLATE_CHARS_MAX
 from pointsman.server.context import CallerSession, CurrentCaller, CurrentServer, ServerContext
 from pointsman.server.operation import Operations
+from pointsman.server.pages import accepted_encodings
 from pointsman.server.problems import JsonReply, refusal
 from pointsman.server.routes.parameters import IfMatch, Key, reply_once
 from pointsman.server.schemas.answers import USAGE, Described, answers, example, json_answer, refusals
@@ -240,9 +242,18 @@ async def operations(caller: CurrentCaller) -> Response:
     responses=json_answer({"title": "Workflow", "type": "object", "properties": {}}) | refusals(),
     summary="Describe the language",
 )
-async def schema(caller: CurrentCaller) -> Response:
+async def schema(request: Request, caller: CurrentCaller) -> Response:
     """JSON Schema of the native dialect: the node types and their settings."""
-    return JsonReply(native_schema())
+    headers = {"vary": "accept-encoding"}
+    if "gzip" not in accepted_encodings(request.headers.get("accept-encoding", "")):
+        return JsonReply(native_schema(), headers=headers)
+    headers["content-encoding"] = "gzip"
+    return Response(_compressed_schema(), headers=headers, media_type="application/json")
+
+
+@lru_cache(maxsize=1)
+def _compressed_schema() -> bytes:
+    return gzip.compress(msgspec.json.encode(native_schema()), mtime=0)
 
 
 def _earlier(bodies: Sequence[EarlierBody]) -> list[EarlierRequest]:
