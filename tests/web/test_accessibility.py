@@ -75,7 +75,9 @@ async def settled(page: Page) -> None:
 
 
 async def turn_to(page: Page, path: str) -> None:
-    """Show another page without loading the app again, and wait until the page before has gone."""
+    """Show another page without loading the app again, and wait until the page before has gone. The router follows
+    addresses from its first render on."""
+    await expect(page.locator("main")).to_be_visible()
     await page.evaluate(TURN, f"/{path}")
     await expect(page.locator("main > [data-left]")).to_have_count(0)
     await settled(page)
