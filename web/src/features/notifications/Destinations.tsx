@@ -63,7 +63,6 @@ function DestinationList(props: {
   onDelete: (one: Address) => void;
 }) {
   const { t } = useTranslation();
-  const yesNo = (is: boolean) => t(is ? "notifications.yes" : "notifications.no");
   return (
     <Listing
       name={t("notifications.addresses")}
@@ -78,7 +77,18 @@ function DestinationList(props: {
             </>
           ),
         },
-        { name: t("notifications.format"), cell: (one) => t(`notifications.formats.${one.format}`) },
+        {
+          name: t("notifications.format"),
+          cell: (one) => (
+            <>
+              {t(`notifications.formats.${one.format}`)}
+              {one.signed ? <span className="block text-xs text-ink-faint">{t("notifications.signed")}</span> : null}
+              {one.answerLinks ? (
+                <span className="block text-xs text-ink-faint">{t("notifications.answerLinks")}</span>
+              ) : null}
+            </>
+          ),
+        },
         {
           name: t("notifications.url"),
           cell: (one) => (one.url ? <span className="font-mono text-xs">{one.url}</span> : one.recipients.join(", ")),
@@ -88,8 +98,6 @@ function DestinationList(props: {
           cell: (one) => one.events.map((event) => t(`notifications.kinds.${event}`, event)).join(", "),
         },
         { name: t("notifications.workflows"), cell: (one) => one.workflows.join(", ") },
-        { name: t("notifications.answerLinks"), cell: (one) => yesNo(one.answerLinks) },
-        { name: t("notifications.signed"), cell: (one) => yesNo(one.signed) },
         {
           name: t("notifications.do"),
           cell: (one) =>
