@@ -6,12 +6,10 @@ import { makeClient } from "./api/client";
 import { me } from "./api/queries";
 import "./app.css";
 import { addTooltipsToCutText } from "./components/cutTextTooltips";
+import { pageFrame } from "./components/pageFrames";
 import { startLanguages } from "./i18n";
 import { makeRouter } from "./router";
 import { applyTheme, theme } from "./theme";
-
-/** Pages for people without a key: the server does not know them. */
-const FOR_VISITORS = /^\/(answer|embed|form|talk)\b/;
 
 applyTheme(theme());
 addTooltipsToCutText(document);
@@ -19,7 +17,7 @@ const client = makeClient();
 const router = makeRouter();
 // The page, the user and the texts load at the same time.
 void router.load();
-if (!FOR_VISITORS.test(location.pathname)) void client.prefetchQuery(me());
+if (pageFrame(location.pathname) === "app") void client.prefetchQuery(me());
 await startLanguages();
 
 const root = document.getElementById("root");

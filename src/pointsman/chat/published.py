@@ -1,7 +1,7 @@
 """Chats of published workflows: a visitor without an account converses with a workflow, as its publisher.
 
     message ─▶ a session of the publisher ─▶ one execution for each message ─▶ its answer, streamed
-               └ a signed name: whoever has it and the link can read the conversation and continue it
+               └ a signed name: its holder can read the conversation with the link, and continue it
 
 A visitor never answers gates: they ask the people of this server. Until one of them answers, the visitor sees that the
 workflow waits, but not the question. Errors, reasoning and the names of nodes are not shown either.

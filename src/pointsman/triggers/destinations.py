@@ -211,7 +211,7 @@ def checked_destination(
         by=by,
     )
     try:
-        assert record.setting
+        _ = record.setting  # Validates it.
     except ValidationError as why:
         wrong = str(why.errors(include_url=False, include_context=False)[0]["msg"]).removeprefix("Value error, ")
         raise NotificationInvalid(f"the destination cannot be used: {wrong}", hint="Correct this part.") from None

@@ -422,7 +422,7 @@ def _check_chat(definition: WorkflowDefinition) -> None:
 
 
 def signed_name(publication: Publication, name: str) -> str:
-    """Return a name with the signature of the publication: whoever has it may read what the name stands for."""
+    """Return a name with the signature of the publication: its holder may read what the name stands for."""
     return f"{name}.{_signature(publication, name)}"
 
 

@@ -15,19 +15,17 @@ import { HelpMenu } from "./HelpMenu";
 import { IconButton } from "./IconButton";
 import { Login } from "./Login";
 import { MorePages } from "./MorePages";
+import { pageFrame } from "./pageFrames";
 import { ScriptedServer } from "./Scripted";
 
 const THEMES: readonly Theme[] = ["system", "light", "dark"];
 
-/** The frame of every page. Pages that a link opens have no navigation: their readers have no account. A page in a
- * frame of another site has nothing around it. */
+/** The frame of every page, see `pageFrame`. */
 export function Shell() {
-  const first = useLocation({ select: (at) => at.pathname.split("/")[1] });
-  if (first === "embed") return <Outlet />;
-  return LINKED.has(first ?? "") ? <LinkFrame /> : <AppFrame />;
+  const frame = useLocation({ select: (at) => pageFrame(at.pathname) });
+  if (frame === "none") return <Outlet />;
+  return frame === "link" ? <LinkFrame /> : <AppFrame />;
 }
-
-const LINKED: ReadonlySet<string> = new Set(["answer", "form", "talk"]);
 
 function LinkFrame() {
   return (
