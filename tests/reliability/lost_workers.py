@@ -38,6 +38,8 @@ class Loss(NamedTuple):
 
     @property
     def figure(self) -> str:
+        if not self.hand_overs_s:
+            return "nothing was handed over"
         p50, p99 = (self.hand_overs_s[int(part * len(self.hand_overs_s))] for part in (0.5, 0.99))
         times = f"still for {p50:.1f} s (p50), {p99:.1f} s (p99)"
         return f"{len(self.hand_overs_s)} handed over, {times}, {self.repeated} calls in flight repeated"
@@ -64,10 +66,13 @@ async def loss_on(engine: EngineServer, store: str, folder: Path, executions: in
             try:
                 await one.completed(started)
             except (AssertionError, TimeoutError) as why:
-                return Loss([f"{engine.name}: an execution did not complete: {why}"], 0, [0.0])
+                return Loss([f"{engine.name}: an execution did not complete: {why}"], 0, [])
+            hand_overs = one.hand_overs_s(lost, fell)
             violations = [f"{engine.name}: {line}" for line in await wrong(one, started, in_flight)]
+            if not hand_overs:
+                violations.append(f"{engine.name}: the lost worker drove nothing that another one continued")
             keys = Counter(call.key for call in one.calls)
-            return Loss(violations, sum(keys.values()) - len(keys), one.hand_overs_s(lost, fell) or [0.0])
+            return Loss(violations, sum(keys.values()) - len(keys), hand_overs)
 
 
 async def wrong(one: Installation, started: list[str], in_flight: set[str]) -> list[str]:
@@ -95,7 +100,9 @@ def examine(size: int, seed: int) -> Finding:
             place.mkdir()
             found[engine.name] = asyncio.run(loss_on(engine, store_of(cluster, engine), place, size))
     figure = "; ".join(f"{name}: {loss.figure}" for name, loss in found.items())
-    late = [f"{name}: {loss.figure}" for name, loss in found.items() if loss.hand_overs_s[-1] > STILL_S_MAX]
+    late = [
+        f"{name}: {loss.figure}" for name, loss in found.items() if max(loss.hand_overs_s, default=0.0) > STILL_S_MAX
+    ]
     return Finding(figure, tuple(line for loss in found.values() for line in loss.violations), tuple(late))
 
 

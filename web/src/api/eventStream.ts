@@ -7,7 +7,7 @@ import { ApiError, errorOf } from "./http";
 export async function postForEvents(
   path: string,
   body: object,
-  options: { signal: AbortSignal; onEvent: (event: string, data: unknown) => void; headers?: Record<string, string> },
+  options: { signal?: AbortSignal; onEvent: (event: string, data: unknown) => void; headers?: Record<string, string> },
 ): Promise<void> {
   const response = await openStream(path, body, options);
   if (!response.ok || !response.body) throw await errorOf(response);
@@ -20,7 +20,7 @@ export async function postForEvents(
     for (let next = await reader.read(); !next.done; next = await reader.read())
       parser.feed(decoder.decode(next.value, { stream: true }));
   } catch (why) {
-    if (options.signal.aborted) throw why;
+    if (options.signal?.aborted) throw why;
     throw away();
   }
 }
@@ -28,7 +28,7 @@ export async function postForEvents(
 async function openStream(
   path: string,
   body: object,
-  options: { signal: AbortSignal; headers?: Record<string, string> },
+  options: { signal?: AbortSignal; headers?: Record<string, string> },
 ) {
   try {
     return await fetch(path, {
@@ -36,10 +36,10 @@ async function openStream(
       headers: { ...options.headers, accept: "text/event-stream", "content-type": "application/json" },
       body: JSON.stringify(body),
       credentials: "same-origin",
-      signal: options.signal,
+      signal: options.signal ?? null,
     });
   } catch (why) {
-    if (options.signal.aborted) throw why;
+    if (options.signal?.aborted) throw why;
     throw away();
   }
 }

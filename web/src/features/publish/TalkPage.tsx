@@ -5,6 +5,7 @@ import { lazy, Suspense, useEffect, useId, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { ApiError, isNotFound } from "@/api/http";
 import type { Schemas } from "@/api/views";
+import { windowStorage } from "@/browserStorage";
 import { Button } from "@/components/Button";
 import { ErrorMessage, Loading } from "@/components/StatusMessage";
 import { useTitle } from "@/components/useTitle";
@@ -44,22 +45,20 @@ function Talk({ token, page }: { token: string; page: Page }) {
   const { t } = useTranslation();
   const client = useQueryClient();
   const kept = `talk ${token}`;
-  const [name, setName] = useState(() => sessionStorage.getItem(kept));
+  const [name, setName] = useState(() => windowStorage.read(kept));
   const read = useQuery(conversation(token, name));
   const [text, setText] = useState("");
   const [words, setWords] = useState("");
   const key = useRef(uniqueId());
   const turns = read.data ?? [];
   const start = () => {
-    sessionStorage.removeItem(kept);
+    windowStorage.write(kept, null);
     setName(null);
   };
   const sending = useMutation({
     mutationFn: (message: string) =>
-      sendMessage(
-        token,
-        { message, conversation: name, key: key.current },
-        { signal: new AbortController().signal, onWords: (more) => setWords((before) => before + more) },
+      sendMessage(token, { message, conversation: name, key: key.current }, (more) =>
+        setWords((before) => before + more),
       ),
     onMutate: () => {
       setText("");
@@ -68,7 +67,7 @@ function Talk({ token, page }: { token: string; page: Page }) {
     onError: (_, message) => setText(message),
     onSuccess: async (given) => {
       key.current = uniqueId();
-      sessionStorage.setItem(kept, given);
+      windowStorage.write(kept, given);
       setName(given);
       await client.fetchQuery({ ...conversation(token, given), staleTime: 0 });
     },

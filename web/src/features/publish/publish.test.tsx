@@ -1,5 +1,5 @@
 import { screen, waitFor, within } from "@testing-library/react";
-import { beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import { open, server } from "@/testing/page";
 import { refusal } from "@/testing/server";
 import type { Publication } from "./publish";
@@ -208,6 +208,16 @@ describe("a published chat", () => {
     await user.click(screen.getByRole("button", { name: "New conversation" }));
     await screen.findByRole("button", { name: "When do you open?" });
     expect(sessionStorage.getItem("talk tok")).toBeNull();
+  });
+
+  it("works in a frame whose browser refuses storage", async () => {
+    const storage = vi.spyOn(window, "sessionStorage", "get").mockImplementation(() => {
+      throw new DOMException("denied", "SecurityError");
+    });
+    server.get("/api/published/{token}/chat", PAGE);
+    await open("/embed/chat/tok");
+    await screen.findByText("Good day.");
+    storage.mockRestore();
   });
 
   it("states that it was withdrawn", async () => {

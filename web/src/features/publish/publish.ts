@@ -115,14 +115,13 @@ export const conversation = (token: string, name: string | null) =>
 export async function sendMessage(
   token: string,
   body: { message: string; conversation: string | null; key: string },
-  options: { signal: AbortSignal; onWords: (text: string) => void },
+  onWords: (text: string) => void,
 ): Promise<string> {
   let name = body.conversation;
   await postForEvents(`/api/published/${at(token)}/chat`, body, {
-    signal: options.signal,
     onEvent: (event, data) => {
       if (event === "begun") name = (data as { conversation: string }).conversation;
-      else if (event === "words") options.onWords((data as { text: string }).text);
+      else if (event === "words") onWords((data as { text: string }).text);
     },
   });
   if (name === null) throw away();
