@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 import httpx2
 import pytest
 from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.exceptions import MCPError
 from mcp.types import ToolListChangedNotification
 
 from mcp import Client
@@ -157,6 +158,19 @@ async def test_clients_are_notified_of_changed_tools(mode: Mode) -> None:
                     await call(client, "save_workflow", document=CALC)
                     await heard.wait()
             assert "workflow__calc" in await names(client)
+
+
+async def test_a_workflow_whose_owner_withdrew_the_offer_is_no_tool() -> None:
+    async with serving() as served, over_http(served) as client:
+        await call(client, "save_workflow", document=CALC)
+        assert "workflow__calc" in await names(client)
+        withdrawn = {"form": False, "mcp": False}
+        assert (await served.client.put("/api/workflows/calc/publication", json=withdrawn)).is_success
+        assert "workflow__calc" not in await names(client)
+        with pytest.raises(MCPError, match="there is no tool 'workflow__calc'"):
+            await call(client, "workflow__calc", a=2)
+        assert (await served.client.put("/api/workflows/calc/publication", json={"form": False})).is_success
+        assert (await call(client, "workflow__calc", a=2))["output"] == 4
 
 
 @pytest.mark.parametrize("mode", MODES)
