@@ -10,7 +10,7 @@ import pytest
 
 from pointsman.engine.commands import Execute
 from pointsman.engine.reports import CancelRequested, EventReceived, GateAnswered, Start
-from pointsman.engine.state import status_of
+from pointsman.engine.state import ExecutionState, status_of
 from pointsman.engine.steps import Step
 from pointsman.ports import Row
 from pointsman.runtime.children import child_id
@@ -314,6 +314,53 @@ async def test_an_ended_execution_is_not_kept_in_memory() -> None:
     assert await finished(driver) == "completed"
     assert runtime.drivers == {}
     assert (await runtime.open(FIRST)).state.outcome.output == "b"
+
+
+async def test_an_execution_is_over_when_its_last_row_is_durable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its last row is decided while the one before is written."""
+    nodes: list[Json] = [{"id": "start", "type": "start"}, tool("a"), tool("b")]
+    edges: list[Json] = [{"source": "start", "target": name} for name in ("a", "b")]
+    shelf = Shelf(two={"id": "two", "nodes": nodes, "edges": edges})
+    may_end = {"a": asyncio.Event(), "b": asyncio.Event()}
+    written: list[int] = []
+    ends: list[tuple[str, int]] = []
+
+    async def work(command: Execute) -> Json:
+        await may_end[command.step.node].wait()
+        return command.step.node
+
+    runtime, _ = await make_runtime(shelf, work)
+    append, over, turn_ended = runtime.journal.append, runtime.over, runtime.turn_ended
+
+    async def append_slowly(
+        execution: ExecutionId, *rows: Row, summary: Summary | None = None, effects: Sequence[EffectRecord] = ()
+    ) -> None:
+        if rows[0].seq == 2:
+            may_end["b"].set()
+            async with asyncio.timeout(PATIENCE_S):
+                while driver.state.seq < 3:  # noqa: ASYNC110 - the decision about the last row
+                    await asyncio.sleep(0)
+        for _ in range(10):  # what the row before causes comes first
+            await asyncio.sleep(0)
+        await append(execution, *rows, summary=summary, effects=effects)
+        written.extend(row.seq for row in rows)
+
+    async def record_turn(state: ExecutionState) -> None:
+        ends.append(("turn", written[-1]))
+        await turn_ended(state)
+
+    def record_over(state: ExecutionState) -> None:
+        ends.append(("over", written[-1]))
+        over(state)
+
+    driver = await runtime.start(FIRST, shelf.plans["two"], Start(input={}, definition="two"))
+    for name, call in (("turn_ended", record_turn), ("over", record_over)):
+        monkeypatch.setattr(runtime, name, call)
+    monkeypatch.setattr(runtime.journal, "append", append_slowly)
+    may_end["a"].set()
+    async with asyncio.timeout(PATIENCE_S):
+        await driver.until(lambda: driver.state.ended and not runtime.drivers)
+    assert ends == [("turn", 3), ("over", 3)]
 
 
 async def test_an_execution_whose_caller_leaves_while_its_first_row_is_written_continues(
