@@ -750,18 +750,23 @@ class Driver:
         while self.tasks:
             await asyncio.wait(self.tasks)
 
+    async def _until_no_task_writes(self) -> None:
+        """Return when no row is being written by a task whose cancellation would leave it unwritten."""
+        while self.commits.writes_alone:
+            await self.commits.until_written()
+
     async def close(self) -> None:
         """Stop as if the process had ended here, except that decided rows become durable."""
         self.is_closing = True
         self.timers.stop()
         self.ready.clear()
-        while self.commits.writes_alone:
-            await self.commits.until_written()
+        await self._until_no_task_writes()
         driven = self.failure is None
         while self.tasks:
             for task in self.tasks:
                 task.cancel()
             await asyncio.wait(self.tasks)
+            await self._until_no_task_writes()  # The end of a task may have caused a row.
         if driven and not self.commits.lost:
             for attempt in self.unrecorded:
                 await attempt.flush()
