@@ -38,7 +38,7 @@ export function Dialog(props: {
             if (opened.from instanceof HTMLElement) opened.from.focus();
           }}
           {...(props.about ? {} : { "aria-describedby": undefined })}
-          className={`fixed top-[8vh] left-1/2 z-50 flex max-h-[84vh] w-[calc(100vw-2rem)] -translate-x-1/2 flex-col rounded-lg border border-line bg-raised shadow-xl outline-none ${props.wide === "full" ? "max-w-[96rem]" : props.wide ? "max-w-3xl" : "max-w-xl"}`}
+          className={`fixed top-[8vh] left-1/2 z-50 flex max-h-[84vh] w-[calc(100vw-2rem)] -translate-x-1/2 flex-col overflow-hidden rounded-lg border border-line bg-raised shadow-xl outline-none ${props.wide === "full" ? "max-w-[96rem]" : props.wide ? "max-w-3xl" : "max-w-xl"}`}
         >
           <div className="flex items-start gap-3 border-b border-line px-4 py-3">
             <div className="max-h-[36vh] min-w-0 flex-1 overflow-y-auto">

@@ -4,34 +4,39 @@ import { useTranslation } from "react-i18next";
 import { Button } from "@/components/Button";
 import { Chip } from "@/components/Chip";
 import { CopyButton } from "@/components/CopyButton";
-import { PageSection } from "@/components/DescriptionList";
 import { LargeListSearch, useSearch } from "@/components/LargeListSearch";
 import { Listing, LoadMore } from "@/components/Listing";
 import { Page } from "@/components/Page";
 import { QueryResult } from "@/components/QueryResult";
 import { EmptyMessage } from "@/components/StatusMessage";
+import { useHasRole } from "@/components/useHasRole";
 import { WorkflowLink } from "@/components/WorkflowLink";
 import { Deliveries } from "./Deliveries";
+import { WebhookChange } from "./WebhookChange";
 import { WebhookDialog } from "./WebhookDialog";
 import { addressOf, type Webhook, webhooks } from "./webhooks";
-
-const DECLARED = `triggers:
-  - id: order
-    type: webhook
-    path: shop/orders
-    secret: secret.SHOP
-    inputs: {order: event.order}`;
 
 /** Webhooks: addresses that start a workflow when an external system calls them. */
 export function WebhooksPage() {
   const { t } = useTranslation();
   const search = useSearch();
   const known = useInfiniteQuery(webhooks(search.words));
+  const mayEdit = useHasRole("editor");
+  const [isAdding, setAdding] = useState(false);
   return (
     <Page
       title={t("webhooks.title")}
       about={t("webhooks.about")}
-      actions={<LargeListSearch search={search} query={known} label={t("webhooks.search")} />}
+      actions={
+        <>
+          <LargeListSearch search={search} query={known} label={t("webhooks.search")} />
+          {mayEdit ? (
+            <Button kind="primary" onClick={() => setAdding(true)}>
+              {t("webhooks.new")}
+            </Button>
+          ) : null}
+        </>
+      }
     >
       <QueryResult query={known}>
         {({ pages }) => {
@@ -46,11 +51,7 @@ export function WebhooksPage() {
         }}
       </QueryResult>
       <LoadMore query={known} />
-      <PageSection title={t("webhooks.new")} about={t("webhooks.newAbout")}>
-        <pre className="wrap-anywhere whitespace-pre-wrap rounded-md border border-line bg-surface p-3 font-mono text-xs">
-          {DECLARED}
-        </pre>
-      </PageSection>
+      {isAdding ? <WebhookChange known={null} onClose={() => setAdding(false)} /> : null}
     </Page>
   );
 }
@@ -59,6 +60,8 @@ function WebhookTable({ found }: { found: readonly Webhook[] }) {
   const { t } = useTranslation();
   const [shown, setShown] = useState<Webhook | null>(null);
   const [heard, setHeard] = useState<Webhook | null>(null);
+  const [changed, setChanged] = useState<Webhook | null>(null);
+  const mayEdit = useHasRole("editor");
   return (
     <>
       <Listing
@@ -112,6 +115,11 @@ function WebhookTable({ found }: { found: readonly Webhook[] }) {
                 <Button onClick={() => setShown(one)} aria-label={t("webhooks.tryNamed", { path: one.path })}>
                   {t("webhooks.try")}
                 </Button>
+                {mayEdit ? (
+                  <Button onClick={() => setChanged(one)} aria-label={t("webhooks.changeTitle", { path: one.path })}>
+                    {t("webhooks.change")}
+                  </Button>
+                ) : null}
               </span>
             ),
           },
@@ -119,6 +127,7 @@ function WebhookTable({ found }: { found: readonly Webhook[] }) {
       />
       {heard ? <Deliveries webhook={heard} onClose={() => setHeard(null)} /> : null}
       {shown ? <WebhookDialog webhook={shown} onClose={() => setShown(null)} /> : null}
+      {changed ? <WebhookChange known={changed} onClose={() => setChanged(null)} /> : null}
     </>
   );
 }

@@ -1,10 +1,13 @@
 import { screen, waitFor, within } from "@testing-library/react";
 import { beforeEach, describe, expect, it } from "vitest";
-import { AT } from "@/testing/answers";
-import { dialog, fill, open, rows, server } from "@/testing/page";
+import type { Json } from "@/api/views";
+import { AT, workflowEntry } from "@/testing/answers";
+import { dialog, fill, noDialog, open, rows, server } from "@/testing/page";
+import { refusal } from "@/testing/server";
 import type { Delivery, Webhook } from "./webhooks";
 
 const PAGE = 50;
+const DAILY = { id: "daily", type: "schedule", cron: "0 8 * * *" };
 
 const webhook = (path: string): Webhook => ({
   path,
@@ -29,6 +32,12 @@ const delivery = (id: string, more: Partial<Delivery>): Delivery => ({
   executionId: null,
   delivered: 0,
   ...more,
+});
+
+const defined = (triggers: Json[]) => ({
+  document: { id: "letter", nodes: [], edges: [], triggers },
+  graph: null,
+  losses: [],
 });
 
 let kept: Webhook[] = [];
@@ -94,6 +103,74 @@ describe("webhooks page", () => {
     expect(found[3].textContent).toContain("ignored");
     const link = within(found[2]).getByRole("link", { name: "Open execution" });
     expect(link.getAttribute("href")).toBe("/executions/exec-1");
+  });
+
+  it("adds a webhook to a workflow, with a secret that is shown once", async () => {
+    server.get("/api/workflows", { workflows: [workflowEntry("letter", { name: "Letter" })], next: null });
+    server.get("/api/workflows/{id}", defined([DAILY]));
+    server.put("/api/secrets/{name}", ({ at }) =>
+      at.name === "WEBHOOK_SHOP_ORDERS" ? refusal(412, "revision-moved", "it exists") : undefined,
+    );
+    server.post("/api/workflows/{id}/edit", {} as never);
+    const { user } = await open("/webhooks");
+    await user.click(await screen.findByRole("button", { name: "Create a webhook" }));
+    const form = await dialog();
+    await fill(user, form.getByRole("combobox", { name: /^Workflow/ }), "letter");
+    await user.click(await form.findByRole("option", { name: /Letter/ }));
+    await fill(user, form.getByLabelText(/^Path/), "shop/orders");
+    await user.click(form.getByRole("button", { name: "Save" }));
+    const shown = await dialog("Webhook shop/orders saved");
+    await shown.findByText(/^Secret WEBHOOK_SHOP_ORDERS_2/);
+    expect(shown.getByText(/^whsec_[A-Za-z0-9+/]{43}=$/)).toBeTruthy();
+    await shown.findByText(/saved, but not in effect/);
+    const [saved] = server.requestsTo("post", "/api/workflows/{id}/edit");
+    const added = { id: "shop-orders", type: "webhook", path: "shop/orders", secret: "secret.WEBHOOK_SHOP_ORDERS_2" };
+    expect(saved?.body).toEqual({
+      operations: [{ op: "change_workflow", set: { "/triggers": [DAILY, added] } }],
+      apply: true,
+    });
+  });
+
+  it("forgets the secret of a webhook that the server refuses", async () => {
+    server.get("/api/workflows", { workflows: [workflowEntry("letter", { name: "Letter" })], next: null });
+    server.get("/api/workflows/{id}", defined([]));
+    server.put("/api/secrets/{name}", () => undefined);
+    server.delete("/api/secrets/{name}", () => undefined);
+    server.post("/api/workflows/{id}/edit", () => refusal(422, "workflow-invalid", "two triggers have the path"));
+    const { user } = await open("/webhooks");
+    await user.click(await screen.findByRole("button", { name: "Create a webhook" }));
+    const form = await dialog();
+    await fill(user, form.getByRole("combobox", { name: /^Workflow/ }), "letter");
+    await user.click(await form.findByRole("option", { name: /Letter/ }));
+    await user.click(form.getByRole("button", { name: "Save" }));
+    await form.findByText(/two triggers have the path/);
+    expect(server.requestsTo("delete", "/api/secrets/{name}").map((one) => one.at.name)).toEqual(["WEBHOOK_LETTER"]);
+  });
+
+  it("changes what the form shows of a webhook, and deletes a webhook", async () => {
+    const call = { id: "call", type: "webhook", path: "shop/orders", auth: "none", inputs: { order: "event.order" } };
+    server.get("/api/workflows/{id}", defined([DAILY, call]));
+    server.post("/api/workflows/{id}/edit", {} as never);
+    const { user } = await open("/webhooks");
+    await user.click(await screen.findByRole("button", { name: "Edit webhook shop/orders" }));
+    const form = await dialog("Edit webhook shop/orders");
+    await user.selectOptions(form.getByLabelText("Signature"), "github");
+    await user.click(form.getByRole("checkbox", { name: /Generate/ }));
+    await user.click(form.getByRole("checkbox", { name: /Generate/ }));
+    await fill(user, form.getByLabelText(/^Secret/), "SHOP");
+    await fill(user, form.getByLabelText("Condition"), "event.order > 3");
+    await user.click(form.getByRole("button", { name: "Save" }));
+    await noDialog();
+    await user.click(await screen.findByRole("button", { name: "Edit webhook shop/orders" }));
+    await user.click((await dialog()).getByRole("button", { name: "Delete webhook" }));
+    const asked = await dialog("Delete the webhook shop/orders?");
+    await user.click(asked.getByRole("button", { name: "Delete webhook" }));
+    await noDialog();
+    const { auth: _auth, ...others } = call;
+    const changed = { ...others, match: "event.order > 3", secret: "secret.SHOP", scheme: "github" };
+    expect(
+      server.requestsTo("post", "/api/workflows/{id}/edit").map(({ body }) => body.operations[0].set["/triggers"]),
+    ).toEqual([[DAILY, changed], [DAILY]]);
   });
 
   it("finds one of many by text, and shows all page by page", async () => {

@@ -1,0 +1,86 @@
+"""An editor creates a webhook by form; its URL starts the workflow, and its signature is checked."""
+
+from __future__ import annotations
+
+import base64
+import re
+import time
+
+import pytest
+from playwright.async_api import Page, expect
+
+from pointsman.app import Pointsman
+from pointsman.triggers.signatures import key_of, sign
+from tests.server import flows
+from tests.server.conftest import Served, serving_app
+from tests.web.conftest import Opens, screenshot
+
+BODY = b'{"goal": "tea"}'
+
+
+async def call(served: Served, path: str, secret: str) -> int:
+    """Call a webhook like another system; return the status of the answer."""
+    at = int(time.time())
+    headers = {
+        "content-type": "application/json",
+        "webhook-id": f"msg-{path.replace('/', '-')}",
+        "webhook-timestamp": str(at),
+        "webhook-signature": sign(key_of(secret), f"msg-{path.replace('/', '-')}", at, BODY),
+    }
+    return (await served.client.post(f"/api/webhooks/{path}", content=BODY, headers=headers)).status_code
+
+
+async def create(page: Page, path: str) -> str:
+    """Create a webhook of the letter; return its secret."""
+    await page.get_by_role("button", name="Create a webhook").click()
+    dialog = page.get_by_role("dialog")
+    await dialog.get_by_label(re.compile("^Workflow")).fill("letter")
+    await page.get_by_role("option", name=re.compile("etter")).first.click()
+    await dialog.get_by_label(re.compile("^Path")).fill(path)
+    await screenshot(page, "webhooks-create")
+    await dialog.get_by_role("button", name="Save", exact=True).click()
+    await expect(page.get_by_role("dialog", name=f"Webhook {path} saved")).to_be_visible()
+    return await page.get_by_role("dialog").get_by_text(re.compile("^whsec_")).inner_text()
+
+
+async def test_a_webhook_created_by_form_starts_the_workflow_until_it_is_deleted(
+    opens: Opens, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("POINTSMAN_VAULT_KEYS", base64.b64encode(bytes(32)).decode())
+    async with Pointsman("memory:", model="scripted") as app, serving_app(app, is_local=True) as served:
+        await served.save(flows.LETTER)
+        async with opens(told=("422",)) as page:
+            await page.goto(f"{str(served.client.base_url).rstrip('/')}/webhooks")
+            secret = await create(page, "shop/orders")
+            await screenshot(page, "webhooks-created")
+            assert await call(served, "shop/orders", "wrong" * 8) == 404
+            assert await call(served, "shop/orders", secret) == 202
+            await page.get_by_role("button", name="Close").click()
+            await page.get_by_role("button", name="Edit webhook shop/orders").click()
+            dialog = page.get_by_role("dialog")
+            await dialog.get_by_label("Condition").fill("event.goal ==")
+            await dialog.get_by_role("button", name="Save", exact=True).click()
+            await expect(dialog.get_by_role("alert")).to_be_visible()
+            await dialog.get_by_role("button", name="Delete webhook").click()
+            await page.get_by_role("dialog").get_by_role("button", name="Delete webhook").click()
+            await expect(page.get_by_text("No webhooks yet.")).to_be_visible()
+            assert await call(served, "shop/orders", secret) == 404
+
+
+async def test_a_webhook_of_a_published_workflow_is_in_effect_after_publication(
+    opens: Opens, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("POINTSMAN_VAULT_KEYS", base64.b64encode(bytes(32)).decode())
+    async with Pointsman("memory:", model="scripted") as app, serving_app(app, is_local=True) as served:
+        await served.save(flows.LETTER)
+        published = await served.client.put("/api/workflows/letter/published", json={"name": "1.0"})
+        assert published.status_code == 200, published.text
+        async with opens() as page:
+            await page.goto(f"{str(served.client.base_url).rstrip('/')}/webhooks")
+            secret = await create(page, "letters")
+            await expect(page.get_by_role("dialog").get_by_text("saved, but not in effect")).to_be_visible()
+            await screenshot(page, "webhooks-unpublished")
+            assert await call(served, "letters", secret) == 404
+            published = await served.client.put("/api/workflows/letter/published", json={"name": "1.1"})
+            assert published.status_code == 200, published.text
+            assert await call(served, "letters", secret) == 202

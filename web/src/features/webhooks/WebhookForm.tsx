@@ -1,0 +1,117 @@
+import { useMutation } from "@tanstack/react-query";
+import { type ReactNode, useState } from "react";
+import { useTranslation } from "react-i18next";
+import { Button } from "@/components/Button";
+import { DialogActions } from "@/components/DialogActions";
+import { DraftDialog } from "@/components/DraftDialog";
+import { LabelledField } from "@/components/LabelledField";
+import { ErrorMessage } from "@/components/StatusMessage";
+import { useHasRole } from "@/components/useHasRole";
+import { WorkflowPicker } from "@/components/WorkflowPicker";
+import { SecretFields } from "./SecretFields";
+import { newWebhook, type SavedWebhook, saveWebhook, type WebhookDraft } from "./webhookDraft";
+import type { Webhook } from "./webhooks";
+
+/** Add a webhook to a workflow, or change one. Saves the document of the workflow. */
+export function WebhookForm(props: {
+  known: Webhook | null;
+  draft: WebhookDraft | null;
+  onSaved: (draft: WebhookDraft, saved: SavedWebhook) => void;
+  onClose: () => void;
+  /** More buttons. */
+  children?: ReactNode;
+}) {
+  const { t } = useTranslation();
+  const isAdmin = useHasRole("admin");
+  const { known } = props;
+  const [draft, setDraft] = useState(() => props.draft ?? newWebhook(isAdmin));
+  const change = (part: Partial<WebhookDraft>) => setDraft({ ...draft, ...part });
+  const saving = useMutation({
+    mutationFn: () => saveWebhook(draft, known),
+    onSuccess: (saved) => props.onSaved(draft, saved),
+  });
+  return (
+    <DraftDialog
+      open
+      onClose={props.onClose}
+      title={known ? t("webhooks.changeTitle", { path: known.path }) : t("webhooks.new")}
+    >
+      <form
+        className="space-y-3"
+        onSubmit={(event) => {
+          event.preventDefault();
+          saving.mutate();
+        }}
+      >
+        {saving.isError ? <ErrorMessage error={saving.error} /> : null}
+        <CallFields draft={draft} change={change} isNew={known === null} />
+        <SecretFields draft={draft} change={change} mayGenerate={isAdmin} isKept={known?.signed ?? false} />
+        <LabelledField name={t("webhooks.match")} about={t("webhooks.matchAbout")}>
+          {(its) => (
+            <input
+              {...its}
+              value={draft.match}
+              placeholder="event.kind == 'order'"
+              onChange={(event) => change({ match: event.target.value })}
+            />
+          )}
+        </LabelledField>
+        <DialogActions onClose={props.onClose}>
+          {props.children}
+          <Button kind="primary" type="submit" disabled={saving.isPending || !draft.workflow}>
+            {t("webhooks.save")}
+          </Button>
+        </DialogActions>
+      </form>
+    </DraftDialog>
+  );
+}
+
+/** The workflow, the path, and what a call does. */
+function CallFields(props: { draft: WebhookDraft; change: (part: Partial<WebhookDraft>) => void; isNew: boolean }) {
+  const { t } = useTranslation();
+  const { draft, change } = props;
+  return (
+    <>
+      {props.isNew ? (
+        <LabelledField name={t("webhooks.workflow")} required>
+          {(its) => (
+            <WorkflowPicker
+              {...its}
+              value={draft.workflow}
+              onChange={(workflow) => change({ workflow, path: draft.path || workflow })}
+            />
+          )}
+        </LabelledField>
+      ) : null}
+      <LabelledField name={t("webhooks.path")} about={t("webhooks.pathAbout")} required>
+        {(its) => (
+          <input
+            {...its}
+            value={draft.path}
+            placeholder="shop/orders"
+            autoComplete="off"
+            onChange={(event) => change({ path: event.target.value })}
+          />
+        )}
+      </LabelledField>
+      <LabelledField name={t("webhooks.does")}>
+        {(its) => (
+          <select
+            {...its}
+            value={draft.publishes ? "event" : "start"}
+            onChange={(event) => change({ publishes: event.target.value === "event" })}
+          >
+            <option value="start">{t("webhooks.doesStart")}</option>
+            <option value="event">{t("webhooks.doesPublish")}</option>
+          </select>
+        )}
+      </LabelledField>
+      {draft.publishes ? (
+        <LabelledField name={t("webhooks.event")} about={t("webhooks.eventAbout")} required>
+          {(its) => <input {...its} value={draft.event} onChange={(event) => change({ event: event.target.value })} />}
+        </LabelledField>
+      ) : null}
+    </>
+  );
+}
