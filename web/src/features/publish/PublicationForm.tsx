@@ -12,7 +12,15 @@ import { PublishedLinks } from "./PublishedLinks";
 import { type Draft, draftOf, type Publication, publicationBody, publish, unpublish } from "./publish";
 
 /** What the owner of a workflow publishes: a form, a chat, and what callers with a key are offered. One save. */
-export function PublicationForm({ id, name, known }: { id: string; name: string; known: Publication }) {
+export function PublicationForm(props: {
+  id: string;
+  name: string;
+  known: Publication;
+  /** How many saves there were. */
+  saves: number;
+  onSaved: () => void;
+}) {
+  const { id, name, known } = props;
   const { t } = useTranslation();
   const client = useQueryClient();
   const [draft, setDraft] = useState(() => draftOf(known));
@@ -25,6 +33,7 @@ export function PublicationForm({ id, name, known }: { id: string; name: string;
     mutationFn: (newLink: boolean) => publish(id, publicationBody(draft, newLink), read),
     onSuccess: (saved) => {
       setRead(saved);
+      props.onSaved();
       return again();
     },
   });
@@ -39,7 +48,7 @@ export function PublicationForm({ id, name, known }: { id: string; name: string;
       }}
     >
       {saving.isError ? <ErrorMessage error={saving.error} /> : null}
-      {known.published ? <PublishedLinks known={known} title={draft.title || name} /> : null}
+      {known.published ? <PublishedLinks saves={props.saves} known={known} title={draft.title || name} /> : null}
       <PageSection title={t("publish.pages")} about={t("publish.formAbout")}>
         <div className="space-y-4">
           <Check

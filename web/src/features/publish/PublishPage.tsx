@@ -14,6 +14,7 @@ import { LANGUAGES, type SnippetLanguage, sampleInput, snippet } from "./snippet
 
 /** How people and programs outside start a workflow: a form and a chat by link, frames on other sites, MCP, the API. */
 export function PublishPage() {
+  const [saves, setSaves] = useState(0); // A save makes a new form.
   const { t, i18n } = useTranslation();
   const { id } = useParams({ from: "/workflows/$id/publish" });
   const workflow = useQuery(definition(id));
@@ -30,7 +31,16 @@ export function PublishPage() {
       }
     >
       <QueryResult query={known}>
-        {(found) => <PublicationForm key={found.changedAt} id={id} name={name} known={found} />}
+        {(found) => (
+          <PublicationForm
+            key={found.changedAt}
+            id={id}
+            name={name}
+            known={found}
+            saves={saves}
+            onSaved={() => setSaves((before) => before + 1)}
+          />
+        )}
       </QueryResult>
       <PageSection title={t("publish.api")} about={t("publish.apiAbout")}>
         <Snippets id={id} input={sampleInput(workflow.data?.input ?? null)} />

@@ -1,10 +1,22 @@
+import { useEffect, useRef } from "react";
 import { useTranslation } from "react-i18next";
 import { Code, CopyLine } from "./Code";
 import type { Publication } from "./publish";
 import { widget } from "./snippets";
 
 /** The links of a published workflow, and the code that puts its pages into another site. */
-export function PublishedLinks({ known, title }: { known: Publication; title: string }) {
+export function PublishedLinks(props: {
+  known: Publication;
+  title: string;
+  /** How many saves there were: after each they get the focus, because they are far above the button. */
+  saves: number;
+}) {
+  const links = useRef<HTMLElement>(null);
+  const { saves } = props;
+  useEffect(() => {
+    if (saves > 0) links.current?.focus();
+  }, [saves]);
+  const { known, title } = props;
   const { t } = useTranslation();
   const server = window.location.origin;
   const pages = [
@@ -16,13 +28,18 @@ export function PublishedLinks({ known, title }: { known: Publication; title: st
     { name: t("publish.chatWidget"), path: known.chatEmbedPath },
   ];
   return (
-    <div className="space-y-2 rounded-md border border-accent/60 bg-accent-soft p-3">
+    <section
+      ref={links}
+      tabIndex={-1}
+      aria-label={t("publish.links")}
+      className="space-y-2 rounded-md border border-accent/60 bg-accent-soft p-3"
+    >
       {pages.map(({ name, path }) =>
         path ? <CopyLine key={name} name={name} text={`${server}${path}`} href={`${server}${path}`} /> : null,
       )}
       {frames.map(({ name, path }) =>
         path ? <Code key={name} name={name} text={widget(server, path, title)} /> : null,
       )}
-    </div>
+    </section>
   );
 }
