@@ -34,8 +34,8 @@ async def serve_stdio(app: Pointsman, *, name: str = "") -> None:
     face = McpEndpoint(app, lambda _: caller)
     with private_standard_input() as stream:
         lines = MessageLines(stream)
-        async with stdio_server(cast("anyio.AsyncFile[str]", lines)) as (incoming, outgoing), face.watching():
-            lines.send = outgoing.send
+        async with face.watching(), stdio_server(cast("anyio.AsyncFile[str]", lines)) as (incoming, outgoing):
+            lines.send = outgoing.send  # Before the transport reads its first line: it begins with the next await.
             await face.server.run(incoming, outgoing, face.options)
 
 
@@ -65,7 +65,8 @@ class MessageLines:
         while line := await anyio.to_thread.run_sync(self._next):
             if isinstance(line, str):
                 yield line
-            elif self.send is not None:
+            else:
+                assert self.send is not None, "the transport was opened before it reads"
                 await self.send(SessionMessage(line))
 
     def _next(self) -> str | JSONRPCError:
