@@ -34,8 +34,11 @@ async def create(page: Page, path: str) -> str:
     """Create a webhook of the letter; return its secret."""
     await page.get_by_role("button", name="Create a webhook").click()
     dialog = page.get_by_role("dialog")
-    await dialog.get_by_label(re.compile("^Workflow")).fill("letter")
-    await page.get_by_role("option", name=re.compile("etter")).first.click()
+    workflow = dialog.get_by_label(re.compile("^Workflow"))
+    await workflow.fill("letter")
+    await expect(page.get_by_role("option", name="letter", exact=True)).to_be_visible()
+    await workflow.press("Enter")
+    await expect(dialog.get_by_label(re.compile("^Path"))).to_have_value("letter")
     await dialog.get_by_label(re.compile("^Path")).fill(path)
     await screenshot(page, "webhooks-create")
     await dialog.get_by_role("button", name="Save", exact=True).click()

@@ -25,7 +25,7 @@ export function WebhookForm(props: {
   const isAdmin = useHasRole("admin");
   const { known } = props;
   const [draft, setDraft] = useState(() => props.draft ?? newWebhook(isAdmin));
-  const change = (part: Partial<WebhookDraft>) => setDraft({ ...draft, ...part });
+  const change = (part: Partial<WebhookDraft>) => setDraft((before) => ({ ...before, ...part }));
   const saving = useMutation({
     mutationFn: () => saveWebhook(draft, known),
     onSuccess: (saved) => props.onSaved(draft, saved),
