@@ -310,10 +310,8 @@ class Driver:
         summary = self.passivation.changed(self.execution, state, events)
         if attempt is not None and self.behind_s != 0.0 and not effects and can_wait(state, report, commands):
             return self._written_later(row, commands, summary)
-        has_ended = state.status in ENDED  # Rows decided later may end it while this one is written.
-        end = (has_ended and before not in ENDED, has_ended and not state.outbox)
         written = self.commits.now(self, row, summary, effects)
-        return self._written(written, row, commands, report, before, summary, end)
+        return self._written(written, row, commands, report, before, state.status, summary)
 
     async def _written_later(self, row: Row, commands: tuple[Command, ...], summary: Summary | None) -> Settled:
         await self.commits.later(self, row, summary, within_s=self.behind_s)
@@ -328,19 +326,20 @@ class Driver:
         commands: tuple[Command, ...],
         report: Report,
         before: Status,
+        after: Status,
         summary: Summary | None,
-        end: tuple[bool, bool],
     ) -> Settled:
         """Return when the row of a report is durable, and what that requires is done.
 
-        `end`: whether this row ends the execution, and whether nothing remains to be done after it.
+        `before` and `after` its decision: rows that are decided later may end the execution while this one is written.
         """
         await written
-        ends, is_over = end
-        if ends:
-            await self.world.turn_ended(self.state)
-        if is_over and not self.commits.behind:
-            self.world.over(self.state)
+        state = self.state
+        if after in ENDED and state.status in ENDED:
+            if before not in ENDED:
+                await self.world.turn_ended(state)
+            if not (state.outbox or self.commits.behind):
+                self.world.over(state)
         if type(report) is Start:
             self.behind_s = behind_s(self.plan, self.state)
         elif before == "interrupted" or type(report) in GOES_ON_IN_THE_MIDDLE:
