@@ -189,6 +189,37 @@ class _Check:
         self, args: tuple[object, ...], options: dict[str, object]
     ) -> tuple[tuple[object, ...], dict[str, object]]:
         """Return the arguments, those of JSON written as JSON. Raises `CallInvalid`, `NotJson`."""
+        by_place, by_name, required = self._parameters
+        given = args[self._first :]
+        names = by_place[: len(given)]
+        if (
+            len(given) <= len(by_place)
+            and options.keys() <= by_name.keys()
+            and options.keys().isdisjoint(names)
+            and required <= {*names, *options}
+        ):  # The usual call: binding it to the signature takes longer than all checks.
+            checked = [self._value(name, value, by_name[name]) for name, value in zip(names, given, strict=True)]
+            options = {name: self._value(name, value, by_name[name]) for name, value in options.items()}
+            return (*args[: self._first], *checked), options
+        return self._bound(args, options)
+
+    @cached_property
+    def _parameters(self) -> tuple[tuple[str, ...], dict[str, object], frozenset[str]]:
+        """The names of the parameters that a place can give, the types of those that a name can give, and the names of
+        those that have no default."""
+        all_of = [
+            one for one in self._signature.parameters.values() if one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)
+        ]
+        return (
+            tuple(one.name for one in all_of if one.kind is not one.KEYWORD_ONLY),
+            {one.name: one.annotation for one in all_of},
+            frozenset(one.name for one in all_of if one.default is one.empty),
+        )
+
+    def _bound(
+        self, args: tuple[object, ...], options: dict[str, object]
+    ) -> tuple[tuple[object, ...], dict[str, object]]:
+        """Check a call with open lists of arguments, or one that does not fit the signature."""
         try:
             bound = self._signature.bind(*args[self._first :], **options)
         except TypeError as why:
