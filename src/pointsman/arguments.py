@@ -191,29 +191,28 @@ class _Check:
         """Return the arguments, those of JSON written as JSON. Raises `CallInvalid`, `NotJson`."""
         by_place, by_name, required = self._parameters
         given = args[self._first :]
-        names = by_place[: len(given)]
+        names = [name for name, _ in by_place[: len(given)]]
         if (
             len(given) <= len(by_place)
             and options.keys() <= by_name.keys()
             and options.keys().isdisjoint(names)
             and required <= {*names, *options}
         ):  # The usual call: binding it to the signature takes longer than all checks.
-            checked = [self._value(name, value, by_name[name]) for name, value in zip(names, given, strict=True)]
-            options = {name: self._value(name, value, by_name[name]) for name, value in options.items()}
+            checked = [self._value(*place, value=value) for place, value in zip(by_place, given, strict=False)]
+            options = {name: self._value(name, by_name[name], value=value) for name, value in options.items()}
             return (*args[: self._first], *checked), options
         return self._bound(args, options)
 
     @cached_property
-    def _parameters(self) -> tuple[tuple[str, ...], dict[str, object], frozenset[str]]:
-        """The names of the parameters that a place can give, the types of those that a name can give, and the names of
-        those that have no default."""
-        all_of = [
-            one for one in self._signature.parameters.values() if one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)
-        ]
+    def _parameters(self) -> tuple[tuple[tuple[str, object], ...], dict[str, object], frozenset[str]]:
+        """The parameters that a place can give, with their types; those that a name can give; and the names of those
+        that have no default."""
+        parameters = self._signature.parameters.values()
+        single = [one for one in parameters if one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)]
         return (
-            tuple(one.name for one in all_of if one.kind is not one.KEYWORD_ONLY),
-            {one.name: one.annotation for one in all_of},
-            frozenset(one.name for one in all_of if one.default is one.empty),
+            tuple((one.name, one.annotation) for one in single if one.kind is not one.KEYWORD_ONLY),
+            {one.name: one.annotation for one in single if one.kind is not one.POSITIONAL_ONLY},
+            frozenset(one.name for one in single if one.default is one.empty),
         )
 
     def _bound(
@@ -230,11 +229,11 @@ class _Check:
             match parameter.kind:
                 case parameter.VAR_POSITIONAL:
                     items = cast("tuple[object, ...]", value)
-                    bound.arguments[name] = tuple(self._value(name, one, parameter.annotation) for one in items)
+                    bound.arguments[name] = tuple(self._value(name, parameter.annotation, value=one) for one in items)
                 case parameter.VAR_KEYWORD:
                     bound.arguments[name] = self._checked_options(cast("dict[str, object]", value), parameter)
                 case _:
-                    bound.arguments[name] = self._value(name, value, parameter.annotation)
+                    bound.arguments[name] = self._value(name, parameter.annotation, value=value)
         return (*args[: self._first], *bound.args), bound.kwargs
 
     @property
@@ -246,7 +245,7 @@ class _Check:
         known = self._options
         if known is None:
             hint = object if get_origin(parameter.annotation) is typing.Unpack else parameter.annotation
-            return {name: self._value(name, value, hint) for name, value in given.items()}
+            return {name: self._value(name, hint, value=value) for name, value in given.items()}
         for name in given:
             if name not in known:
                 near = get_close_matches(name, known, n=1)
@@ -254,9 +253,9 @@ class _Check:
                 raise CallInvalid(
                     f"{self._name}() has no argument {name!r}", hint=f"{meant}It takes {', '.join(sorted(known))}."
                 )
-        return {name: self._value(name, value, known[name]) for name, value in given.items()}
+        return {name: self._value(name, known[name], value=value) for name, value in given.items()}
 
-    def _value(self, name: str, value: object, hint: object) -> object:
+    def _value(self, name: str, hint: object, *, value: object) -> object:
         """Return the value of a parameter. Raises `CallInvalid`, `NotJson`."""
         if hint is object or hint is _Unknown:
             return value
