@@ -277,7 +277,7 @@ ROWS: Final = (
     ),
     Row(
         "access matrix",
-        "every operation, test_cells without a key, and by every role, in groups and outside, by owners and strangers",
+        "every operation, tried without a key, and by every role, in groups and outside, by owners and strangers",
         "exactly the documented cells open; no word of what a caller may not see in any answer",
         {"pr": 4, "long": 80},
         "kinds of things",
@@ -286,7 +286,7 @@ ROWS: Final = (
     ),
     Row(
         "access matrix-postgres",
-        "the same on PostgreSQL: every operation, test_cells without a key, and by every role, in groups and outside",
+        "the same on PostgreSQL: every operation, tried without a key, and by every role, in groups and outside",
         "exactly the documented cells open; no word of what a caller may not see in any answer",
         {"pr": 2, "long": 20},
         "kinds of things",

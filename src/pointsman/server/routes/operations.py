@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 from shutil import rmtree
@@ -74,7 +76,12 @@ async def reference(request: Request) -> Response:
 @reference_router.get("/api/openapi.json")
 async def document(request: Request) -> Response:
     """Return the OpenAPI document. Needs no key."""
-    return Response(_document(request.app), media_type="application/json")
+    content = await asyncio.get_running_loop().run_in_executor(_DOCUMENT_THREAD, _document, request.app)
+    return Response(content, media_type="application/json")
+
+
+_DOCUMENT_THREAD: Final = ThreadPoolExecutor(1, thread_name_prefix="openapi")
+"""Makes the document, once: that takes a second of processor time, and strangers may be the first to request it."""
 
 
 @cache
