@@ -65,7 +65,7 @@ ROWS: Final = (
     ),
     Row(
         "restart",
-        "PostgreSQL crashes under load and comes back",
+        "PostgreSQL crashes under load and restarts",
         "0 lost, doubled, left out; the same process continues",
         {"pr": 2, "long": 10},
         "crashes",
@@ -118,7 +118,7 @@ ROWS: Final = (
     Row(
         "bits",
         "flipped bits in the store: of any page; of rows, effects, memory, sessions, entries",
-        "whatever reads differently is told by `verify`, or refused",
+        "`verify` reports each value that differs, or reading it is refused",
         {"pr": 40, "long": 300},
         "flips",
         flipped_bits.examine,
@@ -126,7 +126,7 @@ ROWS: Final = (
     Row(
         "gates",
         "20 people answer one gate at once, some from another process; clocks and cancellations race them",
-        "exactly one wins, all others are told `gate-closed`",
+        "exactly one wins, all others receive `gate-closed`",
         {"pr": 100, "long": 1_000},
         "gates",
         gate_races.examine,

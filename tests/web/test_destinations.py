@@ -1,4 +1,4 @@
-"""An admin adds a destination of notices by form, tests it, and it receives what happens."""
+"""An admin adds a destination of notices by form, sends a test to it, and deletes it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from werkzeug import Request, Response
 from pointsman.app import Pointsman
 from pointsman.settings import Settings
 from tests.http_server import http_server
-from tests.server import flows
 from tests.server.conftest import serving_app
 from tests.web.conftest import Opens, screenshot
 
@@ -39,7 +38,6 @@ async def test_a_destination_is_added_tested_and_deleted_by_form(opens: Opens, m
             Pointsman("memory:", model="scripted", settings=settings) as app,
             serving_app(app, is_local=True) as served,
         ):
-            await served.save(flows.LETTER)
             async with opens() as page:
                 await page.goto(f"{str(served.client.base_url).rstrip('/')}/notifications")
                 await page.get_by_role("button", name="Add destination").click()
@@ -55,3 +53,8 @@ async def test_a_destination_is_added_tested_and_deleted_by_form(opens: Opens, m
                 await expect(page.get_by_text("alerts", exact=True).first).to_be_visible()
                 await expect(page.get_by_text("/hook")).to_have_count(0)
                 await screenshot(page, "destinations")
+                await page.get_by_role("button", name="Delete alerts").click()
+                dialog = page.get_by_role("dialog")
+                await dialog.get_by_role("button", name="Delete", exact=True).click()
+                await expect(page.get_by_role("dialog")).to_have_count(0)
+                await expect(page.get_by_text("alerts", exact=True)).to_have_count(0)

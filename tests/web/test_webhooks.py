@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import re
 import time
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 
 import pytest
 from playwright.async_api import Page, expect
@@ -46,44 +48,47 @@ async def create(page: Page, path: str) -> str:
     return await page.get_by_role("dialog").get_by_text(re.compile("^whsec_")).inner_text()
 
 
-async def test_a_webhook_created_by_form_starts_the_workflow_until_it_is_deleted(
-    opens: Opens, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("POINTSMAN_VAULT_KEYS", base64.b64encode(bytes(32)).decode())
-    async with Pointsman("memory:", model="scripted") as app, serving_app(app, is_local=True) as served:
-        await served.save(flows.LETTER)
-        async with opens(told=("422",)) as page:
-            await page.goto(f"{str(served.client.base_url).rstrip('/')}/webhooks")
-            secret = await create(page, "shop/orders")
-            await screenshot(page, "webhooks-created")
-            assert await call(served, "shop/orders", "wrong" * 8) == 404
-            assert await call(served, "shop/orders", secret) == 202
-            await page.get_by_role("button", name="Close").click()
-            await page.get_by_role("button", name="Edit webhook shop/orders").click()
-            dialog = page.get_by_role("dialog")
-            await dialog.get_by_label("Condition").fill("event.goal ==")
-            await dialog.get_by_role("button", name="Save", exact=True).click()
-            await expect(dialog.get_by_role("alert")).to_be_visible()
-            await dialog.get_by_role("button", name="Delete webhook").click()
-            await page.get_by_role("dialog").get_by_role("button", name="Delete webhook").click()
-            await expect(page.get_by_text("No webhooks yet.")).to_be_visible()
-            assert await call(served, "shop/orders", secret) == 404
+@asynccontextmanager
+async def webhooks_page(opens: Opens, told: tuple[str, ...] = ()) -> AsyncGenerator[tuple[Page, Served]]:
+    """Open the page of webhooks of a server that has the letter and can store secrets."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("POINTSMAN_VAULT_KEYS", base64.b64encode(bytes(32)).decode())
+        async with Pointsman("memory:", model="scripted") as app, serving_app(app, is_local=True) as served:
+            await served.save(flows.LETTER)
+            async with opens(told=told) as page:
+                await page.goto(f"{str(served.client.base_url).rstrip('/')}/webhooks")
+                yield page, served
 
 
-async def test_a_webhook_of_a_published_workflow_is_in_effect_after_publication(
-    opens: Opens, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("POINTSMAN_VAULT_KEYS", base64.b64encode(bytes(32)).decode())
-    async with Pointsman("memory:", model="scripted") as app, serving_app(app, is_local=True) as served:
-        await served.save(flows.LETTER)
-        published = await served.client.put("/api/workflows/letter/published", json={"name": "1.0"})
-        assert published.status_code == 200, published.text
-        async with opens() as page:
-            await page.goto(f"{str(served.client.base_url).rstrip('/')}/webhooks")
-            secret = await create(page, "letters")
-            await expect(page.get_by_role("dialog").get_by_text("saved, but not in effect")).to_be_visible()
-            await screenshot(page, "webhooks-unpublished")
-            assert await call(served, "letters", secret) == 404
-            published = await served.client.put("/api/workflows/letter/published", json={"name": "1.1"})
-            assert published.status_code == 200, published.text
-            assert await call(served, "letters", secret) == 202
+async def publish(served: Served, name: str) -> None:
+    reply = await served.client.put("/api/workflows/letter/published", json={"name": name})
+    assert reply.status_code == 200, reply.text
+
+
+async def test_a_webhook_created_by_form_starts_the_workflow_until_it_is_deleted(opens: Opens) -> None:
+    async with webhooks_page(opens, told=("422",)) as (page, served):
+        secret = await create(page, "shop/orders")
+        await screenshot(page, "webhooks-created")
+        assert await call(served, "shop/orders", "wrong" * 8) == 404
+        assert await call(served, "shop/orders", secret) == 202
+        await page.get_by_role("button", name="Close").click()
+        await page.get_by_role("button", name="Edit webhook shop/orders").click()
+        dialog = page.get_by_role("dialog")
+        await dialog.get_by_label("Condition").fill("event.goal ==")
+        await dialog.get_by_role("button", name="Save", exact=True).click()
+        await expect(dialog.get_by_role("alert")).to_be_visible()
+        await dialog.get_by_role("button", name="Delete webhook").click()
+        await page.get_by_role("dialog").get_by_role("button", name="Delete webhook").click()
+        await expect(page.get_by_text("No webhooks yet.")).to_be_visible()
+        assert await call(served, "shop/orders", secret) == 404
+
+
+async def test_a_webhook_of_a_published_workflow_is_in_effect_after_publication(opens: Opens) -> None:
+    async with webhooks_page(opens) as (page, served):
+        await publish(served, "1.0")
+        secret = await create(page, "letters")
+        await expect(page.get_by_role("dialog").get_by_text("saved, but not in effect")).to_be_visible()
+        await screenshot(page, "webhooks-unpublished")
+        assert await call(served, "letters", secret) == 404
+        await publish(served, "1.1")
+        assert await call(served, "letters", secret) == 202

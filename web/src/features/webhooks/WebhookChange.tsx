@@ -3,17 +3,18 @@ import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { Button } from "@/components/Button";
 import { Confirm } from "@/components/Confirm";
+import { Dialog } from "@/components/Dialog";
 import { QueryResult } from "@/components/QueryResult";
 import { WebhookForm } from "./WebhookForm";
 import { WebhookSaved } from "./WebhookSaved";
-import { deleteWebhook, draftOfWebhook, type SavedWebhook, storedTriggers, type WebhookDraft } from "./webhookDraft";
+import { deleteWebhook, type ReadWebhook, type SavedWebhook, storedTriggers, type WebhookDraft } from "./webhookDraft";
 import type { Webhook } from "./webhooks";
 
 /** Add, change or delete a webhook, then show what was saved. `known` is null for a new one. */
 export function WebhookChange({ known, onClose }: { known: Webhook | null; onClose: () => void }) {
   const client = useQueryClient();
   const [saved, setSaved] = useState<{ draft: WebhookDraft; saved: SavedWebhook } | null>(null);
-  const [isDeleting, setDeleting] = useState(false);
+  const [deleted, setDeleted] = useState<ReadWebhook | null>(null);
   const changed = (workflow: string) =>
     Promise.all(
       [["webhooks"], ["definition", workflow], ["workflow", workflow], ["revisions", workflow]].map((queryKey) =>
@@ -29,39 +30,45 @@ export function WebhookChange({ known, onClose }: { known: Webhook | null; onClo
     },
   };
   if (saved) return <WebhookSaved {...saved} onClose={onClose} />;
-  if (known === null) return <WebhookForm {...shared} known={null} draft={null} />;
-  if (isDeleting) return <Deletion known={known} onDone={() => changed(known.workflowId)} onClose={onClose} />;
-  return <Stored {...shared} known={known} onDelete={() => setDeleting(true)} />;
+  if (known === null) return <WebhookForm {...shared} known={null} />;
+  if (deleted) return <Deletion known={deleted} onDone={() => changed(known.workflowId)} onClose={onClose} />;
+  return <Stored {...shared} known={known} onDelete={setDeleted} />;
 }
 
 /** The form with the trigger as the document states it now. */
 function Stored(props: {
   known: Webhook;
   onSaved: (draft: WebhookDraft, saved: SavedWebhook) => void;
-  onDelete: () => void;
+  onDelete: (known: ReadWebhook) => void;
   onClose: () => void;
 }) {
   const { t } = useTranslation();
-  const { onDelete, ...shared } = props;
-  const stored = useQuery(storedTriggers(props.known.workflowId));
+  const { onDelete, known, ...shared } = props;
+  const stored = useQuery(storedTriggers(known.workflowId));
   return (
     <QueryResult query={stored}>
-      {(found) => (
-        <WebhookForm {...shared} draft={draftOfWebhook(props.known, found)}>
-          <Button kind="danger" onClick={onDelete}>
-            {t("webhooks.delete")}
-          </Button>
-        </WebhookForm>
-      )}
+      {(found) =>
+        found.triggers.some((one) => one.id === known.trigger) ? (
+          <WebhookForm {...shared} known={{ webhook: known, stored: found }}>
+            <Button kind="danger" onClick={() => onDelete({ webhook: known, stored: found })}>
+              {t("webhooks.delete")}
+            </Button>
+          </WebhookForm>
+        ) : (
+          <Dialog open onClose={props.onClose} title={t("webhooks.changeTitle", { path: known.path })}>
+            <p>{t("webhooks.removed")}</p>
+          </Dialog>
+        )
+      }
     </QueryResult>
   );
 }
 
-function Deletion({ known, onDone, onClose }: { known: Webhook; onDone: () => unknown; onClose: () => void }) {
+function Deletion({ known, onDone, onClose }: { known: ReadWebhook; onDone: () => unknown; onClose: () => void }) {
   const { t } = useTranslation();
   return (
     <Confirm
-      title={t("webhooks.deleteTitle", { path: known.path })}
+      title={t("webhooks.deleteTitle", { path: known.webhook.path })}
       about={t("webhooks.deleteAbout")}
       confirmLabel={t("webhooks.delete")}
       action={() => deleteWebhook(known)}

@@ -9,13 +9,19 @@ import { ErrorMessage } from "@/components/StatusMessage";
 import { useHasRole } from "@/components/useHasRole";
 import { WorkflowPicker } from "@/components/WorkflowPicker";
 import { SecretFields } from "./SecretFields";
-import { newWebhook, type SavedWebhook, saveWebhook, type WebhookDraft } from "./webhookDraft";
-import type { Webhook } from "./webhooks";
+import {
+  draftOfWebhook,
+  newWebhook,
+  type ReadWebhook,
+  type SavedWebhook,
+  saveWebhook,
+  type WebhookDraft,
+} from "./webhookDraft";
 
 /** Add a webhook to a workflow, or change one. Saves the document of the workflow. */
 export function WebhookForm(props: {
-  known: Webhook | null;
-  draft: WebhookDraft | null;
+  /** null: a new webhook. */
+  known: ReadWebhook | null;
   onSaved: (draft: WebhookDraft, saved: SavedWebhook) => void;
   onClose: () => void;
   /** More buttons. */
@@ -23,8 +29,8 @@ export function WebhookForm(props: {
 }) {
   const { t } = useTranslation();
   const isAdmin = useHasRole("admin");
-  const { known } = props;
-  const [draft, setDraft] = useState(() => props.draft ?? newWebhook(isAdmin));
+  const [known] = useState(props.known); // Not a version that was read again later: the fields began with this one.
+  const [draft, setDraft] = useState(() => (known ? draftOfWebhook(known) : newWebhook(isAdmin)));
   const change = (part: Partial<WebhookDraft>) => setDraft((before) => ({ ...before, ...part }));
   const saving = useMutation({
     mutationFn: () => saveWebhook(draft, known),
@@ -34,7 +40,7 @@ export function WebhookForm(props: {
     <DraftDialog
       open
       onClose={props.onClose}
-      title={known ? t("webhooks.changeTitle", { path: known.path }) : t("webhooks.new")}
+      title={known ? t("webhooks.changeTitle", { path: known.webhook.path }) : t("webhooks.new")}
     >
       <form
         className="space-y-3"
@@ -45,7 +51,7 @@ export function WebhookForm(props: {
       >
         {saving.isError ? <ErrorMessage error={saving.error} /> : null}
         <CallFields draft={draft} change={change} isNew={known === null} />
-        <SecretFields draft={draft} change={change} mayGenerate={isAdmin} isKept={known?.signed ?? false} />
+        <SecretFields draft={draft} change={change} mayGenerate={isAdmin} isKept={known?.webhook.signed ?? false} />
         <LabelledField name={t("webhooks.match")} about={t("webhooks.matchAbout")}>
           {(its) => (
             <input

@@ -62,8 +62,7 @@ const HANDLE = "secret.";
 const PRECONDITION_FAILED = 412;
 const NAMES_MAX = 9;
 
-/** `known` is a webhook as it was listed; `stored` are the triggers of its workflow. */
-export function draftOfWebhook(known: Webhook, stored: WorkflowTriggers): WebhookDraft {
+export function draftOfWebhook({ webhook: known, stored }: ReadWebhook): WebhookDraft {
   const trigger = stored.triggers.find((one) => one.id === known.trigger);
   const secret = textOf(trigger?.secret);
   return {
@@ -121,7 +120,7 @@ export const secretNameOf = (path: string) =>
     .replaceAll(/[^A-Z0-9]+/g, "_")}`;
 
 /** 32 random bytes, as Standard Webhooks writes keys. GitHub takes the same text as it is. */
-export function newSecret(): string {
+function newSecret(): string {
   return `whsec_${btoa(String.fromCharCode(...crypto.getRandomValues(new Uint8Array(32))))}`;
 }
 
@@ -132,10 +131,17 @@ export interface SavedWebhook {
   secret: { name: string; value: string } | null;
 }
 
-/** Save the webhook in its workflow. Throws if the workflow has changed since it was read. */
-export async function saveWebhook(draft: WebhookDraft, known: Webhook | null): Promise<SavedWebhook> {
-  const stored = await triggersOf(draft.workflow);
-  const before = known === null ? undefined : stored.triggers.find((one) => one.id === known.trigger);
+/** A listed webhook, with the triggers of its workflow as the form read them. */
+export interface ReadWebhook {
+  webhook: Webhook;
+  stored: WorkflowTriggers;
+}
+
+/** Save the webhook in its workflow. `known` is null for a new one. Throws if the workflow has changed since the form
+ * read it. */
+export async function saveWebhook(draft: WebhookDraft, known: ReadWebhook | null): Promise<SavedWebhook> {
+  const stored = known === null ? await triggersOf(draft.workflow) : known.stored;
+  const before = known === null ? undefined : stored.triggers.find((one) => one.id === known.webhook.trigger);
   const ids = stored.triggers.map((one) => one.id);
   const put = (named: WebhookDraft) => {
     const trigger = triggerOf(named, before, before?.id ?? idFor(draft.path, ids));
@@ -175,14 +181,10 @@ async function storeNewSecret(draft: WebhookDraft) {
 const forgetSecret = (name: string) =>
   apiRequest<void>(`/api/secrets/${at(name)}`, { method: "DELETE" }).catch(() => undefined);
 
-/** Remove the trigger of a webhook from its workflow. */
-export async function deleteWebhook(known: Webhook): Promise<void> {
-  const stored = await triggersOf(known.workflowId);
-  await saveTriggers(
-    known.workflowId,
-    stored,
-    stored.triggers.filter((one) => one.id !== known.trigger),
-  );
+/** Remove the trigger of a webhook from its workflow. Throws if the workflow has changed since it was read. */
+export async function deleteWebhook({ webhook, stored }: ReadWebhook): Promise<void> {
+  const others = stored.triggers.filter((one) => one.id !== webhook.trigger);
+  await saveTriggers(webhook.workflowId, stored, others);
 }
 
 function saveTriggers(workflow: string, stored: WorkflowTriggers, triggers: Trigger[]) {

@@ -173,6 +173,14 @@ describe("webhooks page", () => {
     ).toEqual([[DAILY, changed], [DAILY]]);
   });
 
+  it("does not edit a webhook that the newest revision no longer has", async () => {
+    server.get("/api/workflows/{id}", defined([DAILY]));
+    const { user } = await open("/webhooks");
+    await user.click(await screen.findByRole("button", { name: "Edit webhook shop/orders" }));
+    await (await dialog()).findByText(/does not have this webhook any more/);
+    expect(screen.queryByRole("button", { name: "Save" })).toBeNull();
+  });
+
   it("finds one of many by text, and shows all page by page", async () => {
     kept = Array.from({ length: 60 }, (_, at) => webhook(`shop/orders-${String(at).padStart(2, "0")}`));
     const { user } = await open("/webhooks");
