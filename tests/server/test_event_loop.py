@@ -16,6 +16,7 @@ from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.executions import dry_run as playing
 from pointsman.ports import Row
 from pointsman.server import bodies
+from pointsman.server.routes import operations
 from pointsman.values import Json, JsonObject
 from pointsman.workflows import document_work
 from tests.server.conftest import Served
@@ -127,5 +128,18 @@ async def test_a_large_body_is_decoded_off_the_event_loop(served: Served, monkey
     monkeypatch.setattr(bodies, "json", SimpleNamespace(loads=partial(json.loads, cls=Decoder)))
     reply = await served.client.post("/api/workflows/check", json={"document": {"id": "x" * 30_000}})
     assert reply.status_code == 200
+    assert threads
+    assert threading.get_ident() not in threads
+
+
+async def test_the_api_document_is_made_outside_the_event_loop(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    threads: list[int] = []
+
+    def record(api: object) -> bytes:
+        threads.append(threading.get_ident())
+        return b"{}"
+
+    monkeypatch.setattr(operations, "_document", record)
+    assert (await served.client.get("/api/openapi.json")).json() == {}
     assert threads
     assert threading.get_ident() not in threads

@@ -37,24 +37,24 @@ async def test_a_destination_is_added_tested_and_deleted_by_form(opens: Opens, m
         async with (
             Pointsman("memory:", model="scripted", settings=settings) as app,
             serving_app(app, is_local=True) as served,
+            opens() as page,
         ):
-            async with opens() as page:
-                await page.goto(f"{str(served.client.base_url).rstrip('/')}/notifications")
-                await page.get_by_role("button", name="Add destination").click()
-                dialog = page.get_by_role("dialog")
-                await dialog.get_by_label(re.compile("^Name")).fill("alerts")
-                await dialog.get_by_label(re.compile("^Webhook address")).fill(inbox.url)
-                await dialog.get_by_role("button", name="Send a test").click()
-                await expect(dialog.get_by_text("The test message was sent.")).to_be_visible()
-                assert len(inbox.bodies) == 1
-                await screenshot(page, "destination-add")
-                await dialog.get_by_role("button", name="Save", exact=True).click()
-                await expect(page.get_by_role("dialog")).to_have_count(0)
-                await expect(page.get_by_text("alerts", exact=True).first).to_be_visible()
-                await expect(page.get_by_text("/hook")).to_have_count(0)
-                await screenshot(page, "destinations")
-                await page.get_by_role("button", name="Delete alerts").click()
-                dialog = page.get_by_role("dialog")
-                await dialog.get_by_role("button", name="Delete", exact=True).click()
-                await expect(page.get_by_role("dialog")).to_have_count(0)
-                await expect(page.get_by_text("alerts", exact=True)).to_have_count(0)
+            await page.goto(f"{str(served.client.base_url).rstrip('/')}/notifications")
+            await page.get_by_role("button", name="Add destination").click()
+            dialog = page.get_by_role("dialog")
+            await dialog.get_by_label(re.compile("^Name")).fill("alerts")
+            await dialog.get_by_label(re.compile("^Webhook address")).fill(inbox.url)
+            await dialog.get_by_role("button", name="Send a test").click()
+            await expect(dialog.get_by_text("The test message was sent.")).to_be_visible()
+            assert len(inbox.bodies) == 1
+            await screenshot(page, "destination-add")
+            await dialog.get_by_role("button", name="Save", exact=True).click()
+            await expect(page.get_by_role("dialog")).to_have_count(0)
+            await expect(page.get_by_text("alerts", exact=True).first).to_be_visible()
+            await expect(page.get_by_text("/hook")).to_have_count(0)
+            await screenshot(page, "destinations")
+            await page.get_by_role("button", name="Delete destination alerts?").click()
+            dialog = page.get_by_role("dialog")
+            await dialog.get_by_role("button", name="Delete", exact=True).click()
+            await expect(page.get_by_role("dialog")).to_have_count(0)
+            await expect(page.get_by_text("alerts", exact=True)).to_have_count(0)
