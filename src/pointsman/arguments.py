@@ -19,15 +19,16 @@ import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from difflib import get_close_matches
-from functools import cached_property, wraps
+from functools import cached_property, partial, wraps
 from types import CoroutineType, FunctionType, UnionType
-from typing import Any, ClassVar, Final, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, Final, Literal, NamedTuple, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from pointsman.errors import CallerError
 from pointsman.json_conversion import as_json
 
 C = TypeVar("C")
 
+Test = Callable[[object], bool]
 CALLABLE: Final[object] = get_origin(Callable[..., object])
 HINT: Final = "__argument_hint__"
 """Attribute of a class: how a caller gets an object of it."""
@@ -177,13 +178,14 @@ class _Check:
         return {name: hint for base in reversed(options.__mro__) for name, hint in _annotations(base).items()}
 
     @cached_property
-    def _options(self) -> dict[str, object] | None:
+    def _options(self) -> dict[str, _Type] | None:
         """Keyword arguments of the `TypedDict` -> types; None: there is none."""
         options = self._options_type
         if options is None:
             return None
         module = vars(inspect.getmodule(options) or typing)
-        return get_type_hints(options, localns=_Names(module))
+        hints = get_type_hints(options, localns=_Names(module))
+        return {name: _type_of(hint) for name, hint in hints.items()}
 
     def checked(
         self, args: tuple[object, ...], options: dict[str, object]
@@ -204,14 +206,16 @@ class _Check:
         return self._bound(args, options)
 
     @cached_property
-    def _parameters(self) -> tuple[tuple[tuple[str, object], ...], dict[str, object], frozenset[str]]:
+    def _parameters(self) -> tuple[tuple[tuple[str, _Type], ...], dict[str, _Type], frozenset[str]]:
         """The parameters that a place can give, with their types; those that a name can give; and the names of those
         that have no default."""
         parameters = self._signature.parameters.values()
         single = [one for one in parameters if one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)]
+        types = {one.name: _type_of(one.annotation) for one in single}
         return (
-            tuple((one.name, one.annotation) for one in single if one.kind is not one.KEYWORD_ONLY),
-            {one.name: one.annotation for one in single if one.kind is not one.POSITIONAL_ONLY},
+            tuple((one.name, types[one.name]) for one in single if one.kind is not one.KEYWORD_ONLY),
+            {one.name: types[one.name] for one in single if one.kind is not one.POSITIONAL_ONLY}
+            | (self._options or {}),
             frozenset(one.name for one in single if one.default is one.empty),
         )
 
@@ -228,12 +232,12 @@ class _Check:
             parameter = self._signature.parameters[name]
             match parameter.kind:
                 case parameter.VAR_POSITIONAL:
-                    items = cast("tuple[object, ...]", value)
-                    bound.arguments[name] = tuple(self._value(name, parameter.annotation, value=one) for one in items)
+                    items, kind = cast("tuple[object, ...]", value), _type_of(parameter.annotation)
+                    bound.arguments[name] = tuple(self._value(name, kind, value=one) for one in items)
                 case parameter.VAR_KEYWORD:
                     bound.arguments[name] = self._checked_options(cast("dict[str, object]", value), parameter)
                 case _:
-                    bound.arguments[name] = self._value(name, parameter.annotation, value=value)
+                    bound.arguments[name] = self._value(name, _type_of(parameter.annotation), value=value)
         return (*args[: self._first], *bound.args), bound.kwargs
 
     @property
@@ -244,8 +248,8 @@ class _Check:
     def _checked_options(self, given: dict[str, object], parameter: inspect.Parameter) -> dict[str, object]:
         known = self._options
         if known is None:
-            hint = object if get_origin(parameter.annotation) is typing.Unpack else parameter.annotation
-            return {name: self._value(name, hint, value=value) for name, value in given.items()}
+            kind = _type_of(object if get_origin(parameter.annotation) is typing.Unpack else parameter.annotation)
+            return {name: self._value(name, kind, value=value) for name, value in given.items()}
         for name in given:
             if name not in known:
                 near = get_close_matches(name, known, n=1)
@@ -255,16 +259,15 @@ class _Check:
                 )
         return {name: self._value(name, known[name], value=value) for name, value in given.items()}
 
-    def _value(self, name: str, hint: object, *, value: object) -> object:
+    def _value(self, name: str, kind: _Type, *, value: object) -> object:
         """Return the value of a parameter. Raises `CallInvalid`, `NotJson`."""
-        if hint is object or hint is _Unknown:
-            return value
-        if not fits(value, hint):
-            advice = _advice(value, hint)
+        if not kind.has(value):
+            advice = _advice(value, kind.hint)
             raise CallInvalid(
-                f"{self._name}(): {name!r} is {described(value)}; expected {self._texts.get(name, hint)}", hint=advice
+                f"{self._name}(): {name!r} is {described(value)}; expected {self._texts.get(name, kind.hint)}",
+                hint=advice,
             )
-        if _is_json(hint, value):
+        if kind.as_json(value):
             return as_json(value, what=f"{self._name}(): {name!r}", path=name)
         return value
 
@@ -273,55 +276,80 @@ def _annotations(cls: type[object]) -> dict[str, object]:
     return cast("dict[str, object]", vars(cls).get("__annotations__", {}))
 
 
-def _is_json(hint: object, value: object) -> bool:
-    """Return whether a value is given as JSON: not as another type that the annotation allows."""
-    if hint is JsonValue:
-        return True
-    if get_origin(hint) in (Union, UnionType):
-        kinds = [kind for kind in get_args(hint) if fits(value, kind)]
-        return bool(kinds) and all(_is_json(kind, value) for kind in kinds)
-    return get_origin(hint) in (dict, Mapping, list, Sequence) and get_args(hint)[-1] == JsonValue
+class _Type(NamedTuple):
+    """The tests of an evaluated annotation. Looking at the annotation again at each call would take longer than they
+    take."""
+
+    hint: object
+    has: Test
+    """Whether a value has the type; true for types that cannot be checked."""
+    as_json: Test
+    """Whether a value that has the type is given as JSON: not as another type that the annotation allows."""
 
 
-def fits(value: object, hint: object) -> bool:
-    """Return whether a value has the type of an evaluated annotation; true for types that cannot be checked."""
+def _type_of(hint: object) -> _Type:
+    return _Type(hint, _test_of(hint), _json_test_of(hint))
+
+
+def _json_test_of(hint: object) -> Test:
+    origin, args = get_origin(hint), get_args(hint)
+    if origin in (Union, UnionType):
+        types = [_type_of(one) for one in args]
+        return lambda value: all(one.as_json(value) for one in types if one.has(value))
+    is_json = hint is JsonValue or (origin in (dict, Mapping, list, Sequence) and args[-1] == JsonValue)
+    return lambda _: is_json
+
+
+def _test_of(hint: object) -> Test:
+    """Return the test for values of an evaluated annotation."""
     hint = getattr(hint, "__supertype__", hint)  # NewType
     origin, args = get_origin(hint), get_args(hint)
     if origin in (Union, UnionType):
-        return any(fits(value, one) for one in args)
+        tests = [_test_of(one) for one in args]
+        return lambda value: any(test(value) for test in tests)
     if origin is Literal:
-        return any(type(value) is type(one) and value == one for one in args)
+        return lambda value: any(type(value) is type(one) and value == one for one in args)
     if origin is type or hint is type:
-        return isinstance(value, type) or get_origin(value) is not None
+        return lambda value: isinstance(value, type) or get_origin(value) is not None
     if hint is None or hint is type(None):
-        return value is None
+        return lambda value: value is None
     if hint is float:
-        return isinstance(value, int | float)
+        return lambda value: isinstance(value, int | float)
     if hint is JsonValue:
-        return not isinstance(value, type | CoroutineType)
+        return lambda value: not isinstance(value, type | CoroutineType)
     if origin is CALLABLE:
-        return callable(value)
+        return callable
     if isinstance(origin, type):
-        return _fits_generic(value, origin, args)
+        return _test_of_generic(origin, args)
     if hasattr(hint, "__total__"):  # A TypedDict.
-        return isinstance(value, Mapping)
+        return lambda value: isinstance(value, Mapping)
     if getattr(hint, "_is_protocol", False):
-        return not isinstance(value, type) and all(
-            hasattr(type(value), name) or hasattr(value, name) for name in _members(cast("type", hint))
-        )
-    return not isinstance(hint, type) or hint in (object, Any, _Unknown) or isinstance(value, hint)
+        return partial(_has_members, [*_members(cast("type", hint))])
+    if not isinstance(hint, type) or hint in (object, Any, _Unknown):
+        return lambda _: True
+    return lambda value: isinstance(value, hint)
 
 
-def _fits_generic(value: object, origin: type[object], args: tuple[object, ...]) -> bool:
-    """Return whether a value is an object of a generic class, and its elements have the right types."""
-    if not isinstance(value, origin) or (isinstance(value, str | bytes) and args in ((str,), (bytes,))):
-        return False  # A text as a list of texts would be a list of its letters.
-    if isinstance(value, Mapping) and len(args) == 2:
-        items = cast("Mapping[object, object]", value).items()
-        return all(fits(key, args[0]) and fits(one, args[1]) for key, one in items)
-    if isinstance(value, list | tuple | AbstractSet) and len(args) == 1:
-        return all(fits(one, args[0]) for one in cast("list[object]", value))
-    return True
+def _test_of_generic(origin: type[object], args: tuple[object, ...]) -> Test:
+    """Return the test for objects of a generic class and the types of their elements."""
+    is_of_texts = args in ((str,), (bytes,))
+    tests = [_test_of(one) for one in args if one is not ...]
+
+    def has(value: object) -> bool:
+        if not isinstance(value, origin) or (is_of_texts and isinstance(value, str | bytes)):
+            return False  # A text as a list of texts would be a list of its letters.
+        if isinstance(value, Mapping) and len(args) == 2:
+            items = cast("Mapping[object, object]", value).items()
+            return all(tests[0](key) and tests[1](one) for key, one in items)
+        if isinstance(value, list | tuple | AbstractSet) and len(args) == 1:
+            return all(tests[0](one) for one in cast("list[object]", value))
+        return True
+
+    return has
+
+
+def _has_members(names: list[str], value: object) -> bool:
+    return not isinstance(value, type) and all(hasattr(type(value), name) or hasattr(value, name) for name in names)
 
 
 def _members(protocol: type[object]) -> Iterator[str]:
