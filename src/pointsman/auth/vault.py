@@ -564,7 +564,8 @@ VAULT: Final = Part[Vault]("vault")
 
 
 class FreshTools:
-    """`Tools` port that reads changed secrets again before it prepares or calls tools."""
+    """`Tools` port that reads changed secrets again before it prepares tools. `EffectLedger` does so before each
+    call."""
 
     def __init__(self, tools: Tools, secrets: SecretAccess) -> None:
         self._tools = tools
@@ -578,13 +579,7 @@ class FreshTools:
         await self._tools.prepare(names)
 
     def call(self, call: ToolCall, *, key: str, run: ExecutionPort | None = None) -> Coroutine[Any, Any, Json]:
-        if self._secrets.is_fresh:
-            return self._tools.call(call, key=key, run=run)
-        return self._call(call, key=key, run=run)
-
-    async def _call(self, call: ToolCall, *, key: str, run: ExecutionPort | None) -> Json:
-        await self._secrets.refresh()
-        return await self._tools.call(call, key=key, run=run)
+        return self._tools.call(call, key=key, run=run)
 
 
 class SecretAccess:
