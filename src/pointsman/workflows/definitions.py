@@ -153,10 +153,12 @@ async def _checked(basis: CheckBasis, workflow: Workflow, facts: CheckFacts, rea
 
 async def _facts(basis: CheckBasis, outline: Outline, *, lenient: bool, reader: Caller) -> CheckFacts:
     """Return what the application knows of the things that a document names, limited to what the reader may see."""
-    app, settings, granted = basis.app, basis.settings, basis.settings.granted()
+    app, settings = basis.app, basis.settings
     await basis.models.refresh()
     saved = {} if app is None else await _agents_of(app, outline, settings.agents, reader)
     agents = {**saved, **settings.agents}
+    # Finding the variables that the environment grants takes a look at each of its names.
+    granted = settings.granted() if outline.variables or agents else {}
     called = [name for name in outline.named("tool") if name.startswith(PREFIX)]
     await basis.tools.prepare(called[:NAMES_MAX])
     hidden = {*called[NAMES_MAX:]}
