@@ -44,6 +44,8 @@ GATE: Final[JsonObject] = {
 }
 WORKERS: Final = (1, 2, 4)
 AT_ONCE: Final = 16
+ALONE: Final = 4
+"""A quarter of the executions also run one after another."""
 IDLE_S: Final = 20.0
 SETTLES_S: Final = 5.0
 WAITS_S: Final = 3600.0
@@ -158,8 +160,10 @@ async def several(number: int, do: Callable[[int], Awaitable[str]]) -> list[str]
 class Round(NamedTuple):
     """The figures of one installation in one round."""
 
+    alone: Spent
+    """CPU seconds of a step while no other execution runs: each row is written by itself."""
     step: Spent
-    """CPU seconds of a step."""
+    """CPU seconds of a step among many: rows that are ready at the same time are written together."""
     execution: Spent
     """CPU seconds of an execution without its steps."""
     rate: dict[int, float]
@@ -174,9 +178,10 @@ async def measure(bench: Bench, executions: int) -> Round:
     await bench.run("short", 5)  # Warms up.
     await bench.idle(SETTLES_S)
     await bench.idle(SETTLES_S)
+    alone = [await one_by_one(bench, workflow, max(1, executions // ALONE)) for workflow in CALLS]
     _, short = await bench.run("short", executions)
     _, long = await bench.run("long", executions)
-    step = Spent(*((many - few) / executions / (LONG - SHORT) for few, many in zip(short, long, strict=True)))
+    step = per_step(short.times(1 / executions), long.times(1 / executions))
     execution = Spent(*(few / executions - SHORT * one for few, one in zip(short, step, strict=True)))
     rates, slow = dict[int, float](), dict[int, float]()
     for workers in WORKERS if bench.one.engine is not None else WORKERS[:1]:
@@ -186,7 +191,18 @@ async def measure(bench: Bench, executions: int) -> Round:
         rates[workers] = 2 * executions / wall
         wall, _ = await bench.run("slow", 4 * executions)
         slow[workers] = 4 * executions / wall
-    return Round(step, execution, rates, slow)
+    return Round(per_step(*alone), step, execution, rates, slow)
+
+
+async def one_by_one(bench: Bench, workflow: str, number: int) -> Spent:
+    """Run executions one after another. Return what one of them cost."""
+    spent = [(await bench.run(workflow, 1))[1] for _ in range(number)]
+    return Spent(*map(sum, zip(*spent, strict=True))).times(1 / number)
+
+
+def per_step(short: Spent, long: Spent) -> Spent:
+    """Return the cost of a step, by the difference between the costs of an execution of each length."""
+    return long.since(short).times(1 / (LONG - SHORT))
 
 
 class HandOver(NamedTuple):
@@ -368,10 +384,13 @@ def page(found: Figures, given: argparse.Namespace, seconds: float) -> str:
     )
 
 
-PARTS: Final = ("step", "execution")
+PARTS: Final = ("alone", "step", "execution")
 COSTS: Final = (
     "engine",
-    "step: Pointsman",
+    "step alone: Pointsman",
+    "engine",
+    "PostgreSQL",
+    "step among many: Pointsman",
     "engine",
     "PostgreSQL",
     "execution: Pointsman",
@@ -405,6 +424,8 @@ development: Temporal on SQLite, Restate with four partitions.
 
 ms of CPU, by the difference between executions of 5 and of 45 calls of a tool that returns at once and writes a line
 to a file, without the CPU of idling; medians over the rounds, {executions} executions of each kind in each.
+*Alone*: one execution after another. *Among many*: 16 clients start them. Rows that are ready at the same time share a
+commit, and executions begin later on an engine, so that fewer run at a time: compare the cost of a step alone.
 *Execution* is what remains without steps: the request, the claim, the dispatch and the end.
 
 {costs}
