@@ -1,6 +1,6 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useNavigate, useParams, useSearch } from "@tanstack/react-router";
-import { useEffect, useMemo, useRef, useState } from "react";
+import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { useStore } from "zustand";
 import { type ApiError, apiResponse, type Problem } from "@/api/http";
@@ -12,21 +12,20 @@ import { ErrorMessage, Loading } from "@/components/StatusMessage";
 import { useHasRole } from "@/components/useHasRole";
 import { textIn } from "@/i18n";
 import { uniqueId } from "@/uniqueId";
-import { TrialOverlay } from "../trying/TrialOverlay";
 import { StartDialog } from "../workflows/StartDialog";
 import { ChangeAnnouncer } from "./ChangeAnnouncer";
 import { CloneDialog } from "./CloneDialog";
 import { CanvasHandle } from "./canvas/canvasHandle";
-import { EditorCanvas } from "./canvas/EditorCanvas";
+import { DeferredCanvas } from "./canvas/DeferredCanvas";
 import { useKeys } from "./canvas/keys";
 import { Palette } from "./canvas/Palette";
 import { EMPTY_SELECTION, type Picked, pickedOf, selectionOf } from "./canvas/selection";
 import { type DraftStore, makeReadOnlyDraft } from "./document/draft";
 import { editRequest, type Operation } from "./document/operations";
 import { focusAt, pickedAt } from "./document/pointers";
-import { problemsByName } from "./document/problemNames";
 import { openDraft, removeDraft, useStoredDraft } from "./document/storedDrafts";
-import { type Checked, type EditResponse, useChecked } from "./document/useChecked";
+import { type EditResponse, useChecked } from "./document/useChecked";
+import { useProblemsByName } from "./document/useProblemsByName";
 import { EditorContext, type EditorState, useEditor } from "./editorContext";
 import { LinkedNode } from "./LinkedNode";
 import { SidePanel } from "./panels/SidePanel";
@@ -76,7 +75,8 @@ function Editor(props: { saved: WorkflowDetail; etag: string | null; native: Def
   const isKept = useStoredDraft(id, saved.revision, store);
 
   const save = useSave(props, store, () => ask("start"));
-  const checked = useProblemsByName(useChecked(id, draft, saved.problems, save.isPending), draft.shown);
+  const found = useChecked(id, draft, saved.problems, save.isPending);
+  const checked = useProblemsByName(found, draft.shown);
   const hasErrors = checked.problems.some((one) => one.severity === "error");
   const saveNow = () => {
     if (mayChange && isChanged && !save.isPending && !saved.builtIn) save.mutate({ draftOnly: hasErrors });
@@ -101,15 +101,18 @@ function Editor(props: { saved: WorkflowDetail; etag: string | null; native: Def
     await navigate({ to: "/workflows" });
   };
 
-  const pick = (next: Picked | null) => {
+  const pick = useCallback((next: Picked | null) => {
     select(selectionOf(next));
     if (next) show((now) => (KEEPS_PANEL.has(now) ? now : "properties"));
-  };
-  const jump = (problem: Problem) => {
-    select(selectionOf(pickedAt(problem.pointer, draft.shown)));
-    show("properties");
-    focusAt(problem.pointer);
-  };
+  }, []);
+  const jump = useCallback(
+    (problem: Problem) => {
+      select(selectionOf(pickedAt(problem.pointer, store.getState().shown)));
+      show("properties");
+      focusAt(problem.pointer);
+    },
+    [store],
+  );
   const node = picked?.kind === "node" ? draft.shown.nodes.find((one) => one.id === picked.id) : undefined;
   const work: EditorState = {
     id,
@@ -157,9 +160,7 @@ function Editor(props: { saved: WorkflowDetail; etag: string | null; native: Def
         <div className="flex min-h-0 flex-1 max-md:flex-col">
           {mayChange ? <Palette /> : null}
           <div className="min-h-64 min-w-0 flex-1 max-md:flex-none">
-            <TrialOverlay id={id} store={store}>
-              <EditorCanvas />
-            </TrialOverlay>
+            <DeferredCanvas work={work} found={found} />
           </div>
           <SidePanel />
         </div>
@@ -168,14 +169,6 @@ function Editor(props: { saved: WorkflowDetail; etag: string | null; native: Def
         <UnsavedGuard isChanged={isChanged} isKept={isKept} />
       </div>
     </EditorContext>
-  );
-}
-
-function useProblemsByName(checked: Checked, shown: Definition): Checked {
-  const { t, i18n } = useTranslation();
-  return useMemo(
-    () => ({ ...checked, problems: problemsByName(checked.problems, shown, i18n.language, t) }),
-    [checked, shown, i18n.language, t],
   );
 }
 

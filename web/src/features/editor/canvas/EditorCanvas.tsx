@@ -4,6 +4,7 @@ import {
   Background,
   type ColorMode,
   type EdgeChange,
+  type FinalConnectionState,
   MiniMap,
   type NodeChange,
   ReactFlow,
@@ -22,6 +23,7 @@ import { EDGE_TYPES, isFolded, NODE_TYPES, regionIn } from "@/graph/render/flowE
 import { FoldingContext, useFolding, useFoldingOf } from "@/graph/render/folding";
 import "@xyflow/react/dist/base.css";
 import "@/graph/render/canvas.css";
+import { useStableHandlers } from "@/components/useStableHandlers";
 import { LARGE_PICTURE, type Picture, pictureOf } from "@/graph/model/picture";
 import { useAriaLabels } from "@/graph/render/ariaLabels";
 import { type NoteEditing, NoteEditingContext } from "@/graph/render/noteEditing";
@@ -47,6 +49,7 @@ import { useVerbs, type Verbs } from "./useVerbs";
 
 export const DRAGGED = "application/x-pointsman-node";
 
+const MULTI_SELECTION_KEYS = ["Control", "Meta", "Shift"];
 const NONE: EditorNode[] = [];
 const NO_ARROWS: ArrowEdge[] = [];
 
@@ -274,6 +277,32 @@ function Flow({ picture, shown, state, boxes, isFar, view, ask, verbs, notes, ch
   const folding = useFolding();
   const connecting = useConnecting(state, verbs);
   const change = useSelectionChanges();
+  const handlers = useStableHandlers({
+    ...connecting.handlers,
+    onNodesChange: (changes: NodeChange<EditorNode>[]) => {
+      boxes.follow(changes);
+      change(changes, "nodes");
+    },
+    onEdgesChange: (changes: EdgeChange<ArrowEdge>[]) => change(changes, "edges"),
+    onConnectEnd: (event: globalThis.MouseEvent | TouchEvent, connection: FinalConnectionState) => {
+      connecting.end();
+      const from = connection.fromNode?.id;
+      if (from === undefined || connection.toNode || !("clientX" in event)) return;
+      if (connecting.isDroppedOnBox(event, connection) || connection.fromHandle?.type !== "source") return;
+      const at = flow.screenToFlowPosition({ x: event.clientX, y: event.clientY });
+      ask({ kind: "add", adding: { after: from, at, outcome: connection.fromHandle.id ?? undefined } });
+    },
+    onEdgeMouseEnter: (_: MouseEvent, edge: ArrowEdge) => {
+      if (!edge.data?.arrow.isImplied) state.hover(edge.id);
+    },
+    onEdgeMouseLeave: () => state.hover(null),
+    onNodeDoubleClick: (_: MouseEvent, node: EditorNode) => {
+      const id = isFolded(node.id) ? regionIn(node.id) : node.id;
+      if (node.type === "note") notes?.edit(id);
+      else if (picture.regions?.some((one) => one.id === id)) folding.toggle(id);
+    },
+    onPaneClick: () => select(EMPTY_SELECTION),
+  });
   return (
     <NoteEditingContext.Provider value={notes}>
       <ReactFlow<EditorNode, ArrowEdge>
@@ -284,38 +313,20 @@ function Flow({ picture, shown, state, boxes, isFar, view, ask, verbs, notes, ch
         colorMode={theme() as ColorMode}
         onInit={view.begin}
         minZoom={SMALLEST}
-        onNodesChange={(changes) => {
-          boxes.follow(changes);
-          change(changes, "nodes");
-        }}
-        onEdgesChange={(changes) => change(changes, "edges")}
         onNodeDragStart={boxes.grab}
         onNodeDragStop={boxes.drop}
         onSelectionDragStart={boxes.grab}
         onSelectionDragStop={boxes.drop}
-        {...connecting.props}
-        onConnectEnd={(event, connection) => {
-          connecting.end();
-          const from = connection.fromNode?.id;
-          if (from === undefined || connection.toNode || !("clientX" in event)) return;
-          if (connecting.isDroppedOnBox(event, connection) || connection.fromHandle?.type !== "source") return;
-          const at = flow.screenToFlowPosition({ x: event.clientX, y: event.clientY });
-          ask({ kind: "add", adding: { after: from, at, outcome: connection.fromHandle.id ?? undefined } });
-        }}
-        onEdgeMouseEnter={(_, edge) => edge.data?.arrow.isImplied || state.hover(edge.id)}
-        onEdgeMouseLeave={() => state.hover(null)}
-        onNodeDoubleClick={(_, node) => {
-          const id = isFolded(node.id) ? regionIn(node.id) : node.id;
-          if (node.type === "note") notes?.edit(id);
-          else if (picture.regions?.some((one) => one.id === id)) folding.toggle(id);
-        }}
+        connectionRadius={28}
+        edgesReconnectable
+        reconnectRadius={14}
+        {...handlers}
         deleteKeyCode={null}
         autoPanOnNodeFocus={false}
-        multiSelectionKeyCode={["Control", "Meta", "Shift"]}
+        multiSelectionKeyCode={MULTI_SELECTION_KEYS}
         selectionKeyCode="Shift"
         selectionMode={SelectionMode.Partial}
         zoomOnDoubleClick={false}
-        onPaneClick={() => select(EMPTY_SELECTION)}
         onlyRenderVisibleElements={shown.picture.boxes.length > LARGE_PICTURE}
         aria-label={t("graph.label")}
         ariaLabelConfig={useAriaLabels(mayChange)}

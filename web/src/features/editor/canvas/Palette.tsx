@@ -1,7 +1,8 @@
 import { Toolbar } from "radix-ui";
-import { type KeyboardEvent, useId, useRef, useState } from "react";
+import { type KeyboardEvent, memo, useId, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 import type { Choice } from "@/components/Chooser";
+import { useStableHandlers } from "@/components/useStableHandlers";
 import { nextWithPrefix, useTypeAhead } from "@/components/useTypeAhead";
 import { predecessorOf } from "../document/edits";
 import { useEditor } from "../editorContext";
@@ -15,14 +16,21 @@ const LETTER = /^[\p{L}\p{N}]$/u;
  * stop. The search also finds tools, agents and saved workflows.
  */
 export function Palette() {
+  const { store, node, canvas } = useEditor();
+  const { put } = useStableHandlers({
+    put: (type: string) => canvas.drawing().add({ type, after: predecessorOf(store.getState().shown, node?.id) }),
+  });
+  return <PaletteList onPut={put} />;
+}
+
+/** Does not render again with each change of the draft. */
+const PaletteList = memo(function PaletteList({ onPut: put }: { onPut: (type: string) => void }) {
   const { t } = useTranslation();
-  const { draft, node, canvas } = useEditor();
   const bar = useRef<HTMLDivElement>(null);
   const typed = useTypeAhead();
   const [text, setText] = useState("");
   const groups = usePaletteGroups(text.trim());
   const buttons = () => [...(bar.current?.querySelectorAll("button") ?? [])];
-  const put = (type: string) => canvas.drawing().add({ type, after: predecessorOf(draft.shown, node?.id) });
   const pressInSearch = (event: KeyboardEvent) => {
     const [first] = groups;
     if (event.key === "ArrowDown") buttons()[0]?.focus();
@@ -71,7 +79,7 @@ export function Palette() {
       </p>
     </div>
   );
-}
+});
 
 function Group({ group, onPut }: { group: PaletteGroup; onPut: (choice: string) => void }) {
   const heading = useId();

@@ -47,12 +47,9 @@ export function useConnecting(drawn: CanvasState, drawing: Drawing) {
       if (source !== target && isValidConnection(asked)) connect(asked);
       return true;
     },
-    props: {
+    handlers: {
       isValidConnection,
       onConnectStart,
-      connectionRadius: 28,
-      edgesReconnectable: true,
-      reconnectRadius: 14,
       onConnect: connect,
       onReconnectStart: (_: unknown, edge: ArrowEdge) => {
         reconnecting.current = edge.id;

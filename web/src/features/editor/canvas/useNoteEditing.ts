@@ -22,7 +22,8 @@ export function useNoteEditing(): NoteEditing | null {
         setEdited(null);
         canvas.focus();
       },
-      write: (id, text) => type({ op: "change_node", node: id, ...textChange(configOf(id).text, text, language) }),
+      write: (id, text) =>
+        type({ op: "change_node", node: id, ...textChange(configOf(id).text, text, language) }, "canvas"),
       paint: (id, color) => act({ op: "change_node", node: id, set: { "/config/color": color } }),
       resize: (id, to) => act(resizeNote(id, to)),
     };

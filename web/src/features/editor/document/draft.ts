@@ -9,13 +9,17 @@ export interface Draft {
   /** Each entry is one user action and one undo step. */
   done: Operation[][];
   undone: Operation[][];
+  /** The last change was typed into a field beside the canvas, which may draw it later than the field. */
+  isTyping: boolean;
   act: (...changes: Operation[]) => void;
-  /** Like `act`, but consecutive changes of the same field form one undo step. */
-  type: (change: Operation & { op: "change_node" | "change_edge" | "change_workflow" | "replace_text" }) => void;
+  /** Like `act`, but consecutive changes of the same field form one undo step. `place`: where the field is. */
+  type: (change: TypedChange, place?: "canvas") => void;
   undo: () => void;
   redo: () => void;
   restart: (base: Definition, done?: Operation[][]) => void;
 }
+
+type TypedChange = Operation & { op: "change_node" | "change_edge" | "change_workflow" | "replace_text" };
 
 export function makeDraft(base: Definition) {
   return createStore<Draft>((set) => ({
@@ -23,12 +27,13 @@ export function makeDraft(base: Definition) {
     shown: base,
     done: [],
     undone: [],
+    isTyping: false,
     act: (...changes) =>
       set((now) => {
         const { made, shown } = applyEffective(now.shown, changes);
-        return made.length > 0 ? { shown, done: [...now.done, made], undone: [] } : now;
+        return made.length > 0 ? { shown, done: [...now.done, made], undone: [], isTyping: false } : now;
       }),
-    type: (change) =>
+    type: (change, place) =>
       set((now) => {
         const last = now.done.at(-1);
         const isMore = last !== undefined && sameField(last, change);
@@ -36,15 +41,17 @@ export function makeDraft(base: Definition) {
         // The field may not exist in the base, so compute the removal from the state before typing.
         const from = isMore && "remove" in change ? before.flat().reduce(applyOperation, now.base) : now.shown;
         const { made, shown } = applyEffective(from, [change]);
-        if (made.length > 0) return { shown, done: [...before, made], undone: [] };
-        return isMore ? { shown, done: before, undone: [] } : now;
+        const isTyping = place !== "canvas";
+        if (made.length > 0) return { shown, done: [...before, made], undone: [], isTyping };
+        return isMore ? { shown, done: before, undone: [], isTyping } : now;
       }),
     undo: () =>
       set((now) => {
         const last = now.done.at(-1);
         if (!last) return now;
         const done = now.done.slice(0, -1);
-        return { done, undone: [...now.undone, last], shown: done.flat().reduce(applyOperation, now.base) };
+        const shown = done.flat().reduce(applyOperation, now.base);
+        return { done, undone: [...now.undone, last], shown, isTyping: false };
       }),
     redo: () =>
       set((now) => {
@@ -54,9 +61,11 @@ export function makeDraft(base: Definition) {
           done: [...now.done, next],
           undone: now.undone.slice(0, -1),
           shown: next.reduce(applyOperation, now.shown),
+          isTyping: false,
         };
       }),
-    restart: (base, done = []) => set({ base, done, undone: [], shown: done.flat().reduce(applyOperation, base) }),
+    restart: (base, done = []) =>
+      set({ base, done, undone: [], shown: done.flat().reduce(applyOperation, base), isTyping: false }),
   }));
 }
 

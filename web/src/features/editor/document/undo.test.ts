@@ -59,3 +59,19 @@ test("each undo restores the exact previous document, each redo the next one", (
     }
   }
 });
+
+test("only what is typed beside the canvas may be drawn later", () => {
+  const draft = makeDraft(workflowOf(randomOf(1), 3));
+  const name = (words: string) => ({ op: "change_workflow" as const, set: { "/name": words } });
+  const isTyping = () => draft.getState().isTyping;
+  draft.getState().type(name("a"));
+  expect(isTyping()).toBe(true);
+  draft.getState().act(name("b"));
+  expect(isTyping()).toBe(false);
+  draft.getState().type(name("c"));
+  draft.getState().undo();
+  expect(isTyping()).toBe(false);
+  draft.getState().redo();
+  draft.getState().type(name("d"), "canvas");
+  expect(isTyping()).toBe(false);
+});
