@@ -17,8 +17,9 @@ WATCHED_S: Final = 4.0
 PAGE: Final = 1000
 READ_MS_MAX: Final = 120_000
 ABOUT: Final = (
-    "CPU of the main thread until the whole journal is read and drawn; milliseconds between frames as median / 95th of "
-    "a hundred, and CPU per second, while the execution goes on and its events arrive; the heap after that, swept."
+    "CPU of the main thread until the whole journal is read and drawn; milliseconds between frames (median / 95th "
+    "percentile) and CPU per second while the execution continues and its events arrive; the heap after a garbage "
+    "collection."
 )
 
 
@@ -67,11 +68,11 @@ async def watched(browser: Browser, base: str, steps: int) -> WatchFigures:
         await page.goto(f"{base}/executions/{execution}")
         await page.get_by_text(f"{steps}/{steps}").first.wait_for(timeout=READ_MS_MAX)
         first = await counters(line)
-        events, last = await told(client, execution)
+        events, last = await events_of(client, execution)
         await client.post(f"/api/workflows/executions/{execution}/signals", json={"name": "go"})
         times: list[float] = await page.evaluate(FRAMES, WATCHED_S)
         live = await counters(line)
-        new, _ = await told(client, execution, last)
+        new, _ = await events_of(client, execution, last)
         await line.send("HeapProfiler.collectGarbage")  # pyright: ignore[reportUnknownMemberType] - untyped there
         heap = (await counters(line))["JSHeapUsedSize"] / 1_000_000
         await context.close()
@@ -79,8 +80,8 @@ async def watched(browser: Browser, base: str, steps: int) -> WatchFigures:
     return WatchFigures(steps, events, first["TaskDuration"], new / WATCHED_S, spread(times), spent, heap)
 
 
-async def told(client: httpx2.AsyncClient, execution: str, after: str = "") -> tuple[int, str]:
-    """How many events there are behind a place, and the place of the last one."""
+async def events_of(client: httpx2.AsyncClient, execution: str, after: str = "") -> tuple[int, str]:
+    """Return the number of events after a position, and the position of the last one."""
     count = 0
     while True:
         wanted = {"limit": PAGE, **({"after": after} if after else {})}
@@ -131,11 +132,11 @@ class Counters(TypedDict):
 
 
 async def counters(line: CDPSession) -> dict[str, float]:
-    told = cast("Counters", await line.send("Performance.getMetrics"))  # pyright: ignore[reportUnknownMemberType] - untyped there
-    return {one["name"]: one["value"] for one in told["metrics"]}
+    found = cast("Counters", await line.send("Performance.getMetrics"))  # pyright: ignore[reportUnknownMemberType] - untyped there
+    return {one["name"]: one["value"] for one in found["metrics"]}
 
 
 def spread(times: list[float]) -> tuple[float, float]:
-    """Milliseconds between frames: the median and the 95th of a hundred."""
+    """Milliseconds between frames: the median and the 95th percentile."""
     gaps = [after - before for before, after in pairwise(times)]
     return median(gaps), quantiles(gaps, n=20)[-1]

@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 import httpx2
 from playwright.async_api import Browser, Page, Request, async_playwright
 
-from bench import crowd
+from bench import streaming_agents
 from bench.serving import GATE, machine, server
 from bench.watching import FRAMES, READ_MS_MAX, STEPS, WINDOW, counters, section, spread, watched
 
@@ -27,13 +27,13 @@ CHROMIUM: Final = next(
 )
 PAGE: Final = Path(__file__).parent / "WEB.md"
 EXECUTIONS: Final = "<!-- executions -->"
-"""Below this line stand executions; `--executions` measures them alone, without it they are kept as they are."""
+"""Below this line are the figures of executions: `--executions` replaces them, a run without it leaves them."""
 SIZES: Final = (100, 500, 2000)
 FRAMES_S: Final = 2.0
 SETTLES_MS: Final = 2000
 ABOUT: Final = (
-    "CPU of the main thread until the first nodes are painted, laid out by the app; milliseconds between frames as "
-    "median / 95th of a hundred while the canvas is dragged, zoomed by the wheel, and dragged while all is in sight."
+    "CPU of the main thread until the first nodes are painted, with the layout of the app; milliseconds between frames "
+    "(median / 95th percentile) while the canvas is dragged, zoomed by the wheel, and dragged with all nodes visible."
 )
 
 
@@ -106,7 +106,7 @@ async def weight(browser: Browser, base: str, name: str, path: str) -> Weight:
 
 
 async def idle_percent(browser: Browser, address: str) -> float:
-    """CPU of the main thread of a page that nobody touches."""
+    """Return the CPU of the main thread of a page without input."""
     page = await browser.new_page(viewport=WINDOW)
     line = await page.context.new_cdp_session(page)
     await line.send("Performance.enable", {"timeDomain": "threadTicks"})  # pyright: ignore[reportUnknownMemberType] - untyped there
@@ -120,7 +120,7 @@ async def idle_percent(browser: Browser, address: str) -> float:
 
 
 async def key_press_ms(browser: Browser, base: str, nodes: int) -> tuple[float, float]:
-    """Milliseconds until a key press in the name of a node is painted: the median and the 95th of a hundred."""
+    """Milliseconds until a key press in the name of a node is painted: the median and the 95th percentile."""
     page = await browser.new_page(viewport=WINDOW)
     await page.goto(f"{base}/workflows/large-{nodes}")
     await page.locator(".react-flow__node").first.click()
@@ -155,7 +155,7 @@ async def opened(browser: Browser, base: str, nodes: int) -> OpeningFigures:
 
 
 async def drag(page: Page, x: int, y: int) -> None:
-    """The pane is pulled about by the mouse."""
+    """Drag the canvas with the mouse."""
     await page.mouse.move(x, y)
     await page.mouse.down()
     for at in range(40):
@@ -170,7 +170,7 @@ async def wheel(page: Page) -> None:
 
 
 async def frames(page: Page, doing: Awaitable[None]) -> tuple[float, float]:
-    """Milliseconds between frames while something moves: the median and the 95th of a hundred."""
+    """Return the milliseconds between frames while something moves: the median and the 95th percentile."""
     watching = asyncio.ensure_future(page.evaluate(FRAMES, FRAMES_S))
     await doing
     times: list[float] = await watching
@@ -225,9 +225,9 @@ def page_of(figures: Measured, nodes: int) -> str:
             for one in figures.weights
         ),
         "",
-        "## What a page costs that nobody touches",
+        "## Idle pages",
         "",
-        f"CPU of the main thread, of {IDLE_S} seconds.",
+        f"CPU of the main thread without any input, over {IDLE_S} seconds.",
         "",
         "| page | CPU, % |",
         "|---|---|",
@@ -235,14 +235,14 @@ def page_of(figures: Measured, nodes: int) -> str:
         "",
         "## Keys",
         "",
-        "From a key press in the name of a node until its effect is painted, in ms, median / 95th of a hundred:",
+        "From a key press in the name of a node until its effect is painted, in ms (median / 95th percentile):",
         f"{figures.key_ms[0]:.0f} / {figures.key_ms[1]:.0f} in the editor with {nodes} nodes.",
         "",
         "## Large workflows in the editor",
         "",
         ABOUT,
         "",
-        "| nodes | first paint, CPU s | scripting, s | heap, MB | pan | zoom | pan, all in sight | drawn then |",
+        "| nodes | first paint, CPU s | scripting, s | heap, MB | pan | zoom | pan, all visible | nodes drawn then |",
         "|---|---|---|---|---|---|---|---|",
         *(
             f"| {one.nodes} | {one.cpu_s:.2f} | {one.scripting_s:.2f} | {one.heap_mb:.0f} "
@@ -260,16 +260,16 @@ async def executions(base: str, sizes: tuple[int, ...]) -> str:
     async with async_playwright() as player:
         browser = await player.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         found = [await watched(browser, base, steps) for steps in sizes]
-        crowds = [
-            await crowd.crowded(browser, base, branches, picked=picked)
-            for branches in crowd.CROWDS
+        streaming = [
+            await streaming_agents.measured(browser, base, branches, picked=picked)
+            for branches in streaming_agents.BRANCHES
             for picked in (False, True)
         ]
         await browser.close()
-    return section(found, machine()) + crowd.section(crowds, machine())
+    return section(found, machine()) + streaming_agents.section(streaming, machine())
 
 
-def kept() -> str:
+def section_of_executions() -> str:
     text = PAGE.read_text(encoding="utf-8") if PAGE.is_file() else ""
     return text.partition(EXECUTIONS)[2] or "\n"
 
@@ -279,7 +279,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="fewer nodes; prints, writes nothing")
     parser.add_argument("--executions", action="store_true", help="only what long executions cost")
     options = parser.parse_args()
-    with server(crowd.SCRIPT) as one:
+    with server(streaming_agents.SCRIPT) as one:
         base = f"http://127.0.0.1:{one.port}"
         if options.executions:
             found = asyncio.run(executions(base, STEPS[:2] if options.quick else STEPS))
@@ -293,7 +293,7 @@ def main() -> None:
     if options.quick:
         print(report)
     else:
-        PAGE.write_text(report + kept(), encoding="utf-8")
+        PAGE.write_text(report + section_of_executions(), encoding="utf-8")
         print("bench/WEB.md is written.")
 
 

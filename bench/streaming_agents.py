@@ -10,7 +10,7 @@ from playwright.async_api import Browser
 
 from bench.watching import FRAMES, WINDOW, counters, spread
 
-CROWDS: Final = (8, 300)
+BRANCHES: Final = (8, 300)
 """Number of steps of each branch."""
 STEPS: Final = 10
 WATCHED_S: Final = 5.0
@@ -23,14 +23,15 @@ rules:
 LONG: Final = """() => { window.long = []; new PerformanceObserver(found => {
     for (const one of found.getEntries()) window.long.push(one.duration); }).observe({type: "longtask"}); }"""
 ABOUT: Final = (
-    f"Branches of {STEPS} agents that speak at once, a few words each 200 ms: CPU of the main thread per second, of "
-    "which scripts; milliseconds between frames as median / 95th of a hundred; tasks above 50 ms per second; "
-    "with the whole in sight, and with one step picked whose words are read as they come."
+    f"Parallel branches of {STEPS} agents each that stream a few words every 200 ms: CPU of the main thread per "
+    "second, and its share of scripts; milliseconds between frames (median / 95th percentile); tasks above 50 ms "
+    "per second; with the whole graph visible, and with the details of one step open, which show its text as "
+    "it arrives."
 )
 
 
-class CrowdFigures(NamedTuple):
-    """One crowd on its page."""
+class StreamingFigures(NamedTuple):
+    """Parallel agents on the page of their execution."""
 
     branches: int
     picked: bool
@@ -65,7 +66,7 @@ def speaking(branches: int) -> str:
     )
 
 
-async def crowded(browser: Browser, base: str, branches: int, *, picked: bool) -> CrowdFigures:
+async def measured(browser: Browser, base: str, branches: int, *, picked: bool) -> StreamingFigures:
     async with httpx2.AsyncClient(base_url=base, timeout=300) as client:
         (await client.post("/api/workflows", content=speaking(branches))).raise_for_status()
         asked = {"input": {"items": list(range(branches))}, "wait": True}
@@ -91,13 +92,13 @@ async def crowded(browser: Browser, base: str, branches: int, *, picked: bool) -
         await context.close()
         (await client.post(f"{execution}/cancel", json={})).raise_for_status()
     cpu, scripts = ((after[name] - before[name]) / WATCHED_S for name in ("TaskDuration", "ScriptDuration"))
-    return CrowdFigures(branches, picked, cpu, scripts, spread(times), len(long) / WATCHED_S, heap)
+    return StreamingFigures(branches, picked, cpu, scripts, spread(times), len(long) / WATCHED_S, heap)
 
 
-def section(found: list[CrowdFigures], machine: str) -> str:
+def section(found: list[StreamingFigures], machine: str) -> str:
     lines = [
         "",
-        "## Crowds that speak",
+        "## Agents that stream at the same time",
         "",
         f"`python -m bench.web --executions` on {machine}. {ABOUT}",
         "",
