@@ -119,3 +119,21 @@ async def test_changes_are_kept_and_saved_once_when_the_connection_is_lost_befor
         await expect(page.get_by_text("unsaved change")).to_have_count(0)
         await expect(page.get_by_role("region", name="Changed elsewhere")).to_have_count(0)
     assert len((await served.client.get("/api/workflows/chain/versions")).json()["workflows"]) == 4
+
+
+async def test_a_page_offers_a_reload_after_the_server_was_upgraded(opens: Opens, served: Served, line: Line) -> None:
+    async with opens(lenient=True, before=HURRIED) as page:
+        await page.goto(f"{line.address}/executions")
+        await expect(page.get_by_role("heading", name="Executions", exact=True)).to_be_visible()
+        execution = await waiting_letter(served)
+        await expect(page.get_by_role("link", name=execution)).to_be_visible()  # Changes arrive.
+        line.cut()
+        loaded = (await served.client.get("/")).text
+        newer = loaded.replace("/assets/app-", "/assets/app-newer-")
+        assert newer != loaded
+        await page.route(f"{line.address}/", lambda route: route.fulfill(body=newer, content_type="text/html"))
+        line.mend()
+        await page.evaluate("dispatchEvent(new Event('online'))")
+        await expect(page.get_by_role("status").filter(has_text="was upgraded")).to_be_visible()
+        async with page.expect_navigation():
+            await page.get_by_role("button", name="Reload the page").click()

@@ -6,10 +6,12 @@ import { useTranslation } from "react-i18next";
 import { ApiError } from "@/api/http";
 import { INBOX_MAX, inbox, logout, me, mentions } from "@/api/queries";
 import type { Me } from "@/api/views";
+import { useServerUpgraded } from "@/appVersion";
 import { LANGUAGE_NAMES, LANGUAGES, type Language, switchLanguage } from "@/i18n";
 import { useServerUnreachable } from "@/loadPart";
 import { useBoard } from "@/stream/useBoard";
 import { applyTheme, type Theme, theme } from "@/theme";
+import { Button } from "./Button";
 import { useFirstKey } from "./firstKeyState";
 import { HelpMenu } from "./HelpMenu";
 import { IconButton } from "./IconButton";
@@ -88,6 +90,7 @@ function AppFrame() {
         </div>
       </header>
       <ServerAwayMessage />
+      <ServerUpgradedMessage />
       <ScriptedServer />
       <main id="page" className="min-h-0 flex-1 overflow-auto" tabIndex={-1}>
         {isOut && !isCreatingFirstKey ? <Login /> : <Outlet />}
@@ -104,6 +107,22 @@ function ServerAwayMessage() {
     <p role="status" className="bg-waiting-soft px-4 py-2 text-waiting empty:hidden">
       {isUnreachable ? t("execution.disconnected") : null}
     </p>
+  );
+}
+
+/** Shown when the server has a newer app. The browser keeps unsaved changes of workflows over a reload. */
+function ServerUpgradedMessage() {
+  const { t } = useTranslation();
+  const { isUpgraded } = useServerUpgraded();
+  return (
+    <div role="status" className="flex flex-wrap items-center gap-3 bg-accent-soft px-4 py-2 text-accent empty:hidden">
+      {isUpgraded ? (
+        <>
+          {t("shell.upgraded")}
+          <Button onClick={() => location.reload()}>{t("shell.reload")}</Button>
+        </>
+      ) : null}
+    </div>
   );
 }
 

@@ -11,17 +11,17 @@ function stage() {
   const client = new QueryClient();
   const reads = vi.spyOn(client, "invalidateQueries");
   let heard: Listener | undefined;
-  const leave = watchBoard(client, {
-    subscribe: (_, listener) => {
-      heard = listener;
-      return () => undefined;
-    },
-  });
+  const reconnected = vi.fn();
+  const subscribe = (_: string, listener: Listener) => {
+    heard = listener;
+    return () => undefined;
+  };
+  const leave = watchBoard(client, { subscribe }, reconnected);
   const inbox = async () => {
     await vi.advanceTimersByTimeAsync(1_000);
     return reads.mock.calls.filter(([wanted]) => wanted?.queryKey?.[0] === "inbox").length;
   };
-  return { leave, inbox, board: heard as Listener };
+  return { leave, inbox, reconnected, board: heard as Listener };
 }
 
 describe("board subscription", () => {
@@ -33,14 +33,16 @@ describe("board subscription", () => {
   });
 
   it("refetches once for many changes, and after a reconnect", async () => {
-    const { board, inbox } = stage();
+    const { board, inbox, reconnected } = stage();
     board.onConnection?.("open");
+    expect(reconnected).not.toHaveBeenCalled();
     for (const id of ["1.0", "2.0"]) board.onEvent({ id, event: "workflow.execution.changed", data: "{}" });
     expect(await inbox()).toBe(1);
     board.onConnection?.("away");
     expect(await inbox()).toBe(1);
     board.onConnection?.("open");
     expect(await inbox()).toBe(2);
+    expect(reconnected).toHaveBeenCalledTimes(1);
   });
 
   it("stops after the subscription ends", async () => {

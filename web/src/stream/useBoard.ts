@@ -2,6 +2,7 @@
  * refetch. */
 import { type QueryClient, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useRef } from "react";
+import { compareAppVersion } from "@/appVersion";
 import { now } from "@/clock";
 import { BOARD, type Streams, sharedStreams } from "./subscribe";
 
@@ -23,7 +24,11 @@ export function useBoard(userName: string | undefined): void {
 
 /** Ask the board for changes since before the pages loaded, so that none is missed and opening the board refetches
  * nothing. After a reconnect everything is refetched. */
-export function watchBoard(client: QueryClient, streams: Pick<Streams, "subscribe"> = sharedStreams()): () => void {
+export function watchBoard(
+  client: QueryClient,
+  streams: Pick<Streams, "subscribe"> = sharedStreams(),
+  onReconnect: () => unknown = compareAppVersion,
+): () => void {
   let isOpened = false;
   let timer: ReturnType<typeof setTimeout> | null = null;
   const refetchSoon = () => {
@@ -39,7 +44,10 @@ export function watchBoard(client: QueryClient, streams: Pick<Streams, "subscrib
     after,
     onEvent: refetchSoon,
     onConnection: (connection) => {
-      if (connection === "open" && isOpened) refetchSoon();
+      if (connection === "open" && isOpened) {
+        refetchSoon();
+        void onReconnect();
+      }
       isOpened ||= connection === "open";
     },
   });
