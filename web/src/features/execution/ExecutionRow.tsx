@@ -4,7 +4,8 @@ import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { useTranslation } from "react-i18next";
 import { execution } from "@/api/queries";
-import type { Execution, ExecutionEntry } from "@/api/views";
+import { ENDED, type Execution, type ExecutionEntry } from "@/api/views";
+import { now } from "@/clock";
 import { money } from "@/components/amounts";
 import { RelativeTime } from "@/components/RelativeTime";
 import { ScriptedBadge } from "@/components/Scripted";
@@ -39,7 +40,7 @@ export function ExecutionRow(props: {
         params={{ id }}
         className="flex min-w-0 flex-1 flex-wrap items-center gap-x-4 gap-y-1 px-4 py-2.5 max-sm:pl-2"
       >
-        <span className="shrink-0 sm:w-40">
+        <span className="shrink-0 sm:w-32">
           <Status status={entry.status} />
         </span>
         <span className="min-w-44 flex-1 font-medium wrap-anywhere max-sm:order-first max-sm:basis-full">
@@ -99,7 +100,7 @@ function cellOf(column: ColumnName, entry: ExecutionEntry, details: Execution | 
     case "by":
       return entry.startedBy ?? "–";
     case "duration":
-      return span(entry.updatedAt - entry.startedAt);
+      return span((ENDED.has(entry.status) ? entry.updatedAt : now()) - entry.startedAt);
     case "input":
       return details ? brief(details.input, INPUT_CHARS) : "";
     case "now":

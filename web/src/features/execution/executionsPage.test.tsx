@@ -43,6 +43,18 @@ beforeEach(() => {
 });
 
 describe("list of executions", () => {
+  it("shows how long an ended execution took, and how long another one has existed", async () => {
+    kept = [
+      entry("exec-waits", { status: "waiting", startedAt: Date.now() / 1000 - 7200, updatedAt: AT }),
+      entry("exec-done", { startedAt: AT, updatedAt: AT + 45 }),
+    ];
+    await open("/executions");
+    await shows(2);
+    const row = (name: string) => items().find((one) => one.textContent.includes(name));
+    expect(row("exec-done")?.textContent).toContain("Duration: 45 s");
+    expect(row("exec-waits")?.textContent).toContain("Duration: 2 h");
+  });
+
   it("applies the filters in the address", async () => {
     kept = [
       entry("exec-done", { workflowId: "chain" }),
