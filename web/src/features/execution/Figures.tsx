@@ -2,7 +2,8 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { useTranslation } from "react-i18next";
-import type { Execution } from "@/api/views";
+import { ENDED, type Execution } from "@/api/views";
+import { now } from "@/clock";
 import { amount, money } from "@/components/amounts";
 import { ExecutionLink } from "@/components/ExecutionLink";
 import { span } from "@/components/times";
@@ -21,7 +22,9 @@ export function Figures(props: { execution: Execution; timeline: ExecutionTimeli
   const by = [kind, trigger?.by, trigger?.id].filter((part) => typeof part === "string" && part).join(" · ");
   return (
     <dl className="flex flex-wrap gap-x-3 text-xs text-ink-faint">
-      <Figure name={t("execution.duration")}>{span(timeline.to - timeline.from)}</Figure>
+      <Figure name={t("execution.duration")}>
+        {span((ENDED.has(one.status) ? timeline.to : now()) - timeline.from)}
+      </Figure>
       <Figure name={t("execution.steps")}>{one.steps}</Figure>
       <Figure name={t("execution.tokens")}>{`${amount(usage.inputTokens)} → ${amount(usage.outputTokens)}`}</Figure>
       {usage.costUsd === null ? null : <Figure name={t("execution.cost")}>{money(usage.costUsd)}</Figure>}

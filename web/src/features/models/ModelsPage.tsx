@@ -57,7 +57,7 @@ function PingResult({ all, pinged }: { all: Models; pinged: Map<string, ModelPin
   return (
     <>
       {all.forEveryAgent && all.default ? (
-        <p className="mb-4 rounded-md border border-waiting/40 bg-waiting-soft p-3">
+        <p className="my-4 rounded-md border border-waiting/40 bg-waiting-soft p-3">
           {t(all.default === "scripted" ? "models.onlyScripted" : "models.forEveryAgent", { name: all.default })}
         </p>
       ) : null}
