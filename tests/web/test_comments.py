@@ -10,7 +10,7 @@ from tests.web.conftest import Opens
 from tests.web.typing_in import enter
 
 
-async def test_a_mentioned_person_finds_a_comment_on_a_node_and_resolves_it(opens: Opens, served: Served) -> None:
+async def test_a_mentioned_person_finds_resolves_and_answers_a_comment_on_a_node(opens: Opens, served: Served) -> None:
     await served.save(flows.LETTER)
     await served.key("root", "admin")
     ada, ben = [await served.key(name, "editor") for name in ("ada", "ben")]
@@ -33,3 +33,10 @@ async def test_a_mentioned_person_finds_a_comment_on_a_node_and_resolves_it(open
         await expect(comment).to_have_count(0)
         await his.get_by_role("checkbox", name="Show resolved (1)").check()
         await expect(his.get_by_text("Resolved by ben")).to_be_visible()
+        reply = his.get_by_role("textbox", name="Write a comment")
+        await reply.press_sequentially("Done, @a")
+        await expect(his.get_by_role("option", name="ada")).to_be_visible()
+        await reply.press("Tab")
+        await expect(reply).to_have_value("Done, @ada ")
+        await reply.press("Control+Enter")
+        await expect(his.get_by_role("listitem").filter(has_text="Done, @ada")).to_be_visible()

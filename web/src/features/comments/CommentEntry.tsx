@@ -7,13 +7,14 @@ import { RelativeTime } from "@/components/RelativeTime";
 import { ErrorMessage } from "@/components/StatusMessage";
 import { useHasRole } from "@/components/useHasRole";
 import { CommentForm } from "./CommentForm";
-import { type Comment, changeComment, deleteComment } from "./comments";
+import { type Comment, changeComment, deleteComment, type Subject } from "./comments";
 
 const Markdown = lazy(() => import("@/components/Markdown"));
 
 /** One comment, with the actions that the user may take. */
 export function CommentEntry(props: {
   comment: Comment;
+  subject: Subject;
   /** The name of the user. */
   me: string;
   /** Display name of the node or step; absent: not shown. */
@@ -62,6 +63,7 @@ export function CommentEntry(props: {
       {isEditing ? (
         <CommentForm
           text={comment.text}
+          subject={props.subject}
           name={t("comments.edit")}
           onCancel={() => edit(false)}
           onSend={(text) => change.mutateAsync({ text }).then(() => edit(false))}

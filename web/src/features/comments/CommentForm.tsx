@@ -2,8 +2,9 @@ import { useMutation } from "@tanstack/react-query";
 import { useId, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { Button } from "@/components/Button";
-import { BOX } from "@/components/LabelledField";
 import { ErrorMessage } from "@/components/StatusMessage";
+import type { Subject } from "./comments";
+import { MentionTextarea } from "./MentionTextarea";
 
 const TEXT_MAX = 10_000;
 
@@ -11,6 +12,7 @@ const TEXT_MAX = 10_000;
 export function CommentForm(props: {
   /** Accessible name of the field. */
   name: string;
+  subject: Subject;
   text?: string;
   onSend: (text: string) => Promise<unknown>;
   onCancel?: () => void;
@@ -28,17 +30,14 @@ export function CommentForm(props: {
         if (isReady) send.mutate();
       }}
     >
-      <textarea
-        aria-label={props.name}
-        aria-describedby={hint}
-        rows={3}
-        maxLength={TEXT_MAX}
-        value={text}
-        onChange={(event) => write(event.target.value)}
-        onKeyDown={(event) => {
-          if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && isReady) send.mutate();
-        }}
-        className={BOX}
+      <MentionTextarea
+        name={props.name}
+        describedBy={hint}
+        charsMax={TEXT_MAX}
+        subject={props.subject}
+        text={text}
+        onChange={write}
+        onSend={() => isReady && send.mutate()}
       />
       <p id={hint} className="text-xs text-ink-faint">
         {t("comments.hint")}

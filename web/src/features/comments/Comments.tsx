@@ -56,6 +56,7 @@ export function Comments(props: {
                   <CommentEntry
                     key={one.id}
                     comment={one}
+                    subject={subject}
                     me={user?.name ?? ""}
                     place={place === null && one.place ? props.nameOf(one.place) : undefined}
                     onPlace={() => one.place && props.onPlace(one.place)}
@@ -66,7 +67,7 @@ export function Comments(props: {
           );
         }}
       </QueryResult>
-      {mayWrite ? <CommentForm name={t("comments.write")} onSend={send} /> : null}
+      {mayWrite ? <CommentForm name={t("comments.write")} subject={subject} onSend={send} /> : null}
     </section>
   );
 }

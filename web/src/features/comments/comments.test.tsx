@@ -83,6 +83,32 @@ describe("comments on an execution", () => {
     await waitFor(() => expect(list.getAllByRole("listitem")).toHaveLength(1));
   });
 
+  it("complete the names of people who wrote comments here", async () => {
+    all = [comment("one", { by: "ben" }), comment("two", { by: "bea" }), comment("three", { by: "Ben Two Words" })];
+    const user = await show();
+    const field = await screen.findByRole("textbox", { name: "Write a comment" });
+    await user.type(field, "Look @b");
+    const names = () =>
+      within(screen.getByRole("listbox"))
+        .getAllByRole("option")
+        .map((one) => one.textContent);
+    expect(names()).toEqual(["ben", "bea"]);
+    await user.keyboard("{ArrowDown}{Enter}please");
+    expect(screen.queryByRole("listbox")).toBeNull();
+    await waitFor(() => expect((field as HTMLTextAreaElement).value).toBe("Look @bea please"));
+    expect(server.requestsTo("get", "/api/people")).toHaveLength(0);
+  });
+
+  it("complete the names of all users for admins", async () => {
+    server.get("/api/me", keyed("ada", "admin"));
+    const person = { name: "zoe", role: "viewer" as const, groups: [], ways: [], logins: 0, seenAt: null };
+    server.get("/api/people", ({ query }) => ({ people: query.get("search") === "z" ? [person] : [], next: null }));
+    const user = await show();
+    await user.type(await screen.findByRole("textbox", { name: "Write a comment" }), "@z");
+    await user.click(await screen.findByRole("option", { name: "zoe" }));
+    await screen.findByDisplayValue("@zoe");
+  });
+
   it("are only read by viewers", async () => {
     server.get("/api/me", keyed("vera", "viewer"));
     await show();

@@ -81,6 +81,7 @@ function NoteText({ note, editing }: { note: Note; editing: NoteEditing }) {
   return (
     <Box
       ref={field}
+      aria-keyshortcuts="Control+Enter"
       value={note.text}
       aria-label={t(note.isFrame ? "note.title" : "note.text")}
       onChange={(event: { target: { value: string } }) => editing.write(note.id, event.target.value)}

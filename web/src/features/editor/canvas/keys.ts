@@ -5,7 +5,9 @@ import type { Point } from "@/graph/layout/geometry";
 import type { DraftStore } from "../document/draft";
 
 const TYPING = "input, textarea, select, [contenteditable], .cm-editor";
-/** Elements that handle these keys themselves. */
+/** Elements that handle Ctrl+Enter themselves. */
+const HAS_OWN_ENTER = "[role=dialog], :is(textarea, input)[aria-keyshortcuts~='Control+Enter']";
+/** Elements that handle the keys of the canvas themselves. */
 const HAS_OWN_KEYS = "[role=dialog], [role=tree], [role=menu], [role=listbox]";
 
 export function isTyping(target: EventTarget | null): boolean {
@@ -22,8 +24,8 @@ export function useKeys(store: DraftStore, verbs: { save: () => void; start: () 
         event.preventDefault();
         latest().save();
       }
-      const isInDialog = event.target instanceof Element && event.target.closest("[role=dialog]");
-      if (event.key === "Enter" && !isInDialog) {
+      const isOwn = event.target instanceof Element && event.target.closest(HAS_OWN_ENTER);
+      if (event.key === "Enter" && !isOwn) {
         event.preventDefault();
         latest().start();
       }
