@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 from typing import Any, Final, NamedTuple, cast
 
 import httpx2
@@ -15,6 +16,9 @@ STREAM: Final = "text/event-stream"
 JSON: Final = {"content-type": "application/json"}
 NAMED: Final = {"letter": "{id}", "letter@3": "{id}@1", "talk": "{id}"}
 """Names of the workflow in examples."""
+ELSEWHERE: Final = re.compile(r"https://[\w.]+\.example(\.com)?")
+HERE: Final = "https://127.0.0.1:9"
+"""Replaces the hosts of examples, so that the server asks nobody else: nothing listens there."""
 SENT: Final[dict[str, Json]] = {
     "POST /api/login": {},
     "PUT /api/workflows/{id}/folder": {"folder": ""},
@@ -30,6 +34,8 @@ class ExampleAnswer(NamedTuple):
     status: int
     code: str
     text: str
+    asks_for_key: bool = False
+    """Whether it names the way to log in: `WWW-Authenticate`."""
 
 
 class ExampleClient:
@@ -61,7 +67,7 @@ class ExampleClient:
         ) as reply:
             endless = reply.headers.get("content-type", "").startswith(STREAM)
             text = "" if endless else (await reply.aread()).decode("utf-8", "replace")
-            return ExampleAnswer(reply.status_code, _code(text), text)
+            return ExampleAnswer(reply.status_code, _code(text), text, "www-authenticate" in reply.headers)
 
     def _body(self, operation: str, thing: Thing | None) -> tuple[bytes, dict[str, str]]:
         if operation in SENT:
@@ -80,10 +86,12 @@ class ExampleClient:
 
 
 def _about(shown: Json, thing: Thing | None) -> Json:
-    """Return an example that names that object."""
+    """Return an example that names that object and this machine."""
     match shown:
         case str() if thing is not None and shown in NAMED:
             return NAMED[shown].format(id=thing.id)
+        case str():
+            return ELSEWHERE.sub(HERE, shown)
         case dict():
             return {name: _about(one, thing) for name, one in shown.items()}
         case list():

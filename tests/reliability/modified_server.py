@@ -10,11 +10,6 @@ import sys
 from collections.abc import AsyncGenerator, Callable
 from typing import Final, TypeVar
 
-from pointsman import Pointsman
-from pointsman.auth import policy as seeing
-from pointsman.auth.callers import Caller
-from pointsman.auth.keys import Keys
-from pointsman.auth.sharing import Sharing
 from pointsman.cli import main
 from pointsman.server import connections
 from pointsman.server.streaming import broker as channels
@@ -25,14 +20,6 @@ STUCK_S: Final = 1.0
 SEND_BYTES: Final = 32_768
 
 T = TypeVar("T")
-
-
-async def never(self: Keys) -> bool:
-    return False
-
-
-async def always(app: Pointsman, caller: Caller, reference: str) -> bool:
-    return True
 
 
 async def on_the_loop(self: DocumentWork, job: Callable[..., T], *arguments: object, **_: object) -> T:
@@ -52,26 +39,6 @@ def plant(defect: str) -> None:
             channels.SseBroker.frames = from_the_start
         case "deaf":
             channels.SseBroker.disconnect = lambda self: None
-        case "unshared":
-            Sharing.lets_in = lambda self, caller: True
-        case "ungrouped":
-            Caller.is_among = lambda self, groups: True
-        case "ownerless":
-            Sharing.is_of = lambda self, caller: True
-        case "lax":
-            Caller.must_have = lambda self, role, what: None
-        case "strict":
-            Caller.has = lambda self, role: self.role == "admin"
-        case "ajar":
-            Keys.are_made = never
-        case "indiscreet":
-            seeing.visible = always
-        case _:
-            plant_in_limits(defect)
-
-
-def plant_in_limits(defect: str) -> None:
-    match defect:
         case "workless":
             DocumentWork.run = on_the_loop
         case "patient":

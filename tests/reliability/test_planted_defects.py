@@ -15,8 +15,12 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from pointsman import redaction
+from pointsman import Pointsman, redaction
+from pointsman.auth import policy
 from pointsman.auth import redaction as redacting
+from pointsman.auth.callers import Caller
+from pointsman.auth.keys import Keys
+from pointsman.auth.sharing import Sharing
 from pointsman.engine.commands import Command
 from pointsman.engine.decide import dispatch as decide_dispatch
 from pointsman.engine.decide.context import DecisionContext
@@ -375,31 +379,51 @@ WORKFLOW, CANCEL, LIST = (
 )
 
 
-@pytest.mark.parametrize(
-    ("defect", "kind", "told"),
-    [
-        ("ajar", 0, f"{WORKFLOW} with no key: 404"),
-        ("lax", 2, f"{CANCEL} as viewer-desk at "),
-        ("strict", 2, f"{CANCEL} as operator-desk at "),
-        ("unshared", 0, f"{WORKFLOW} as viewer at a workflow for private, "),
-        ("ungrouped", 1, f"{CANCEL} as operator at a workflow for everyone within desk, "),
-        ("ownerless", 0, "DELETE /api/workflows/{id} as editor-desk at "),
-        ("indiscreet", 0, f"{LIST} as viewer: told of word1"),
-    ],
-)
-def test_the_access_row_detects_operations_open_or_closed_against_the_table(defect: str, kind: int, told: str) -> None:
-    async def check_cells() -> list[str]:
-        async with access_matrix.tried_cells(1, defect) as experiment:
-            experiment.least = {one: least for one, least in experiment.least.items() if one in looked_at}
-            await experiment.create_object([KINDS[kind]])
-            await experiment.without_valid_key()
-            await experiment.roles()
-            await experiment.visits()
-            return experiment.wrong
+async def without_keys(self: Keys) -> bool:
+    return False
 
+
+async def always(app: Pointsman, caller: Caller, reference: str) -> bool:
+    return True
+
+
+def grants(*_: object) -> bool:
+    return True
+
+
+def refuses_nothing(self: Caller, role: str, what: str) -> None:
+    """Let every role in."""
+
+
+def only_admins(self: Caller, role: str) -> bool:
+    return self.role == "admin"
+
+
+@pytest.mark.parametrize(
+    ("place", "attribute", "defect", "kind", "told"),
+    [
+        (Keys, "are_made", without_keys, 0, f"{WORKFLOW} with no key: 404"),
+        (Caller, "must_have", refuses_nothing, 2, f"{CANCEL} as viewer-desk at "),
+        (Caller, "has", only_admins, 2, f"{CANCEL} as operator-desk at "),
+        (Sharing, "lets_in", grants, 0, f"{WORKFLOW} as viewer at a workflow for private, "),
+        (Caller, "is_among", grants, 1, f"{CANCEL} as operator at a workflow for everyone within desk, "),
+        (Sharing, "is_of", grants, 0, "DELETE /api/workflows/{id} as editor-desk at "),
+        (policy, "visible", always, 0, f"{LIST} as viewer: told of word1"),
+    ],
+    ids=["ajar", "lax", "strict", "unshared", "ungrouped", "ownerless", "indiscreet"],
+)
+async def test_the_access_row_detects_operations_open_or_closed_against_the_table(
+    place: object, attribute: str, defect: object, kind: int, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(place, attribute, defect)
     looked_at = (WORKFLOW, CANCEL, LIST, "DELETE /api/workflows/{id}")
-    wrong = asyncio.run(check_cells())
-    assert any(line.startswith(told) for line in wrong), wrong
+    async with access_matrix.experiment(1) as trial:
+        trial.least = {one: least for one, least in trial.least.items() if one in looked_at}
+        await trial.create_object([KINDS[kind]])
+        await trial.without_valid_key()
+        await trial.roles()
+        await trial.visits()
+    assert any(line.startswith(told) for line in trial.wrong), trial.wrong
 
 
 def test_the_floods_row_detects_a_server_that_reads_endless_headers() -> None:

@@ -10,7 +10,10 @@ import pytest
 from tests.reliability.findings import SEED, NotHere, Row
 from tests.reliability.scorecard import ROWS
 
-PARAMETERS: Final = [pytest.param(row, marks=[pytest.mark.scale("full")] if row.is_scale else []) for row in ROWS]
+PROVES: Final = {"access matrix": pytest.mark.requirement("S1-85")}
+PARAMETERS: Final = [
+    pytest.param(row, marks=pytest.mark.scale("full") if row.is_scale else PROVES.get(row.name, ())) for row in ROWS
+]
 
 
 @pytest.mark.parametrize("row", PARAMETERS, ids=[row.name for row in ROWS])

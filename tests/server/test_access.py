@@ -5,22 +5,19 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Final, cast, get_args
+from typing import Final
 
 import pytest
 
 from pointsman import Pointsman
 from pointsman.auth.callers import Caller, Role
 from pointsman.auth.keys import KNOWN_FOR_S, KeyExists, Keys, LastAdmin, NoSuchKey
-from pointsman.server.application import openapi_document
 from pointsman.settings import Settings
-from pointsman.settings.sections import AccessSettings
 from pointsman.values import Instant
 from tests.installation import HandClock
 from tests.server.conftest import Served, serving
 from tests.server.flows import CHAIN, LETTER, secret_of
-
-ROLES: Final[tuple[Role, ...]] = get_args(Role)
+from tests.server.matrix import matrix
 
 LEAST: Final[dict[str, Role | None]] = {
     "GET /health": None,
@@ -219,42 +216,9 @@ LEAST: Final[dict[str, Role | None]] = {
 """The minimum role of each operation; None: no key. Operations outside of this table must not exist."""
 
 
-def operations() -> set[str]:
-    paths = cast("dict[str, dict[str, object]]", openapi_document()["paths"])
-    return {f"{method.upper()} {path}" for path, methods in paths.items() for method in methods}
-
-
-def test_every_operation_is_in_the_table() -> None:
-    missing, gone = operations() - LEAST.keys(), LEAST.keys() - operations()
-    assert (missing, gone) == (set(), set()), "state the lowest role in LEAST: it proves the role in `@verb`"
-
-
-@pytest.mark.requirement("S1-85")
-async def test_every_operation_admits_exactly_the_roles_of_the_table() -> None:
-    patient = Settings(delays=False, access=AccessSettings(wrong_keys_per_minute=10_000))
-    async with serving(is_local=False, settings=patient) as served:
-        keys = {role: await served.key(role, role) for role in ROLES}
-        wrong: list[str] = []
-        for operation, least in LEAST.items():
-            method, path = operation.split()
-            address = path.replace("{id}", "none").replace("{eid}", "none").replace("{name}", "none")
-            for role, header in ((None, {}), ("wrong", {"authorization": "Bearer pm_wrong"}), *keys.items()):
-                # An open stream does not end: only its status is checked.
-                async with served.client.stream(method, address, headers=header, json={}) as reply:
-                    if reply.status_code in (401, 403):
-                        await reply.aread()
-                if least is None:
-                    expected = reply.status_code not in (401, 403)
-                elif role is None or role == "wrong":
-                    expected = reply.status_code == 401 and "www-authenticate" in reply.headers
-                elif ROLES.index(role) < ROLES.index(least):
-                    said = reply.json()
-                    expected = (reply.status_code, said.get("error", said)["code"]) == (403, "not-allowed")
-                else:
-                    expected = reply.status_code not in (401, 403) and reply.status_code < 500
-                if not expected:
-                    wrong.append(f"{operation} as {role}: {reply.status_code}")
-        assert wrong == []
+def test_every_operation_requires_the_role_of_the_table() -> None:
+    """The row "access matrix" of tests/reliability calls each as every role, and compares with the page of roles."""
+    assert matrix() == LEAST, "state the lowest role in LEAST: it proves the role in `@verb`"
 
 
 @pytest.mark.requirement("S1-28")
