@@ -19,26 +19,28 @@ from typing import Final, NamedTuple, cast
 from pointsman import Pointsman, Workflow
 from pointsman.tools.functions import tool
 from pointsman.values import Json, JsonObject
+from tests.quick_starts import quick_starts
 from tests.reliability.findings import Finding
 
 ROOT: Final = Path(__file__).parents[2]
 STATUS: Final = Path("/proc/self/status")
 MEGABYTE: Final = 1_000_000
-LIMIT_MB: Final = 50
-PARTS: Final = 49
-"""Number of parts of one megabyte; the rest is left for names and punctuation."""
-PEAK_MB_MAX: Final = 4 * LIMIT_MB
-DOCUMENT: Final[JsonObject] = {
-    "id": "large",
-    "config": {"limits": {"stateSize": f"{LIMIT_MB}MB"}},
-    "nodes": [
-        {"id": "bring", "type": "tool", "config": {"tool": "bring"}, "outputs": {"kept": "result"}},
-        {"id": "ask", "type": "human", "config": {"message": "Go on?", "options": [{"value": "yes"}]}},
-        {"id": "note", "type": "transform", "config": {"set": {"noted": "length(kept)"}}},
-    ],
-    "edges": [{"source": "bring", "target": "ask"}, {"source": "ask", "target": "note"}],
-    "output": {"kept": "kept", "noted": "noted"},
-}
+PEAK_LIMITS_MAX: Final = 4
+"""Maximum peak memory, in limits of the state."""
+
+
+def document(limit_mb: int) -> JsonObject:
+    return {
+        "id": "large",
+        "config": {"limits": {"stateSize": f"{limit_mb}MB"}},
+        "nodes": [
+            {"id": "bring", "type": "tool", "config": {"tool": "bring"}, "outputs": {"kept": "result"}},
+            {"id": "ask", "type": "human", "config": {"message": "Go on?", "options": [{"value": "yes"}]}},
+            {"id": "note", "type": "transform", "config": {"set": {"noted": "length(kept)"}}},
+        ],
+        "edges": [{"source": "bring", "target": "ask"}, {"source": "ask", "target": "note"}],
+        "output": {"kept": "kept", "noted": "noted"},
+    }
 
 
 class Report(NamedTuple):
@@ -75,15 +77,15 @@ def peak_mb() -> float:
     return peak / 1e6 if sys.platform == "darwin" else peak / 1e3
 
 
-async def begin(store: str, parts: int) -> Report:
+async def begin(store: str, limit_mb: int, parts: int) -> Report:
     async def bring() -> object:
         """Return the value."""
         return value(parts)
 
-    bringing = tool(output_bytes_max=4 * LIMIT_MB * MEGABYTE)(bring)
+    bringing = tool(output_bytes_max=4 * limit_mb * MEGABYTE)(bring)
     async with Pointsman(store, tools=[bringing], model="scripted") as pointsman:
         before = peak_mb()
-        execution = await pointsman.start(Workflow.of(DOCUMENT), {})
+        execution = await pointsman.start(Workflow.of(document(limit_mb)), {})
         status = await execution.settled()
         failure = execution.state.outcome.failure
         return Report(status, failure.code if failure else "", "", peak_mb() - before, execution.id)
@@ -109,48 +111,55 @@ async def look(store: str, name: str) -> Report:
 def in_a_process(*words: str) -> Report:
     """Run a part in a process and return its report; a crash raises its last output."""
     paths = os.pathsep.join((str(ROOT / "src"), str(ROOT)))
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.reliability.large_state", *words],
-        check=False,
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": paths},
-    )
+    with quick_starts():
+        done = subprocess.run(
+            [sys.executable, "-m", "tests.reliability.large_state", *words],
+            check=False,
+            capture_output=True,
+            text=True,
+            cwd=ROOT,
+            env={**os.environ, "PYTHONPATH": paths},
+        )
     return (
         Report(*json.loads(done.stdout)) if done.returncode == 0 else Report("broke", done.stderr[-500:], "", 0.0, "")
     )
 
 
 def examine(size: int, seed: int) -> Finding:
-    """Test one state at the limit and one beyond it."""
+    """Test one state at a limit of `size` megabytes and one beyond it."""
     with tempfile.TemporaryDirectory() as folder:
         store = f"sqlite:///{folder}/store.db"
-        began = in_a_process("begin", store, str(PARTS))
+        began = in_a_process("begin", store, f"{size}", f"{parts_of(size)}")
         went_on = in_a_process("go_on", store, began.name)
         seen = in_a_process("look", store, began.name)
-        too_large = in_a_process("begin", f"{store}-other", str(LIMIT_MB + 1))
-    return judged(began, went_on, seen, too_large)
+        too_large = in_a_process("begin", f"{store}-other", f"{size}", f"{size + 1}")
+    return judged(size, began, went_on, seen, too_large)
 
 
-def judged(began: Report, went_on: Report, seen: Report, too_large: Report) -> Finding:
+def parts_of(limit_mb: int) -> int:
+    """Return the number of parts of one megabyte; the rest is left for names and punctuation."""
+    return limit_mb - 1
+
+
+def judged(limit_mb: int, began: Report, went_on: Report, seen: Report, too_large: Report) -> Finding:
     violations: list[str] = []
+    parts = parts_of(limit_mb)
     for which, status in ((began, "waiting"), (went_on, "completed"), (seen, "completed")):
         if which.status != status:
-            violations.append(f"{PARTS} MB: {which.status} instead of {status}: {which.failure}")
-    if seen.digest != digest(value(PARTS)):
-        violations.append(f"{PARTS} MB came back as something else")
+            violations.append(f"{parts} MB: {which.status} instead of {status}: {which.failure}")
+    if seen.digest != digest(value(parts)):
+        violations.append(f"{parts} MB came back as something else")
     if (too_large.status, too_large.failure) != ("failed", "state-too-large"):
-        violations.append(f"{LIMIT_MB + 1} MB: {too_large.status} {too_large.failure!r}, not refused by name")
+        violations.append(f"{limit_mb + 1} MB: {too_large.status} {too_large.failure!r}, not refused by name")
     peaks = {"begun": began.peak_mb, "gone on": went_on.peak_mb, "read": seen.peak_mb, "refused": too_large.peak_mb}
-    violations += [f"{what} with {mb:.0f} MB" for what, mb in peaks.items() if mb >= PEAK_MB_MAX]
+    violations += [f"{what} with {mb:.0f} MB" for what, mb in peaks.items() if mb >= PEAK_LIMITS_MAX * limit_mb]
     shown = ", ".join(f"{what} {mb:.0f} MB" for what, mb in peaks.items())
-    return Finding(f"{PARTS} MB exact; at most {shown}; {len(violations)} violations", tuple(violations))
+    return Finding(f"{parts} MB exact; at most {shown}; {len(violations)} violations", tuple(violations))
 
 
 VERBS: Final = {"go_on": go_on, "look": look}
 
 if __name__ == "__main__":
-    verb, address, what = sys.argv[1:]
-    found = asyncio.run(begin(address, int(what)) if verb == "begin" else VERBS[verb](address, what))
+    verb, address, *what = sys.argv[1:]
+    found = asyncio.run(begin(address, *map(int, what)) if verb == "begin" else VERBS[verb](address, *what))
     sys.stdout.write(json.dumps(found))

@@ -19,6 +19,7 @@ from typing import Final, cast
 from pointsman import Pointsman, Workflow
 from pointsman.tools.functions import tool
 from pointsman.values import JsonObject
+from tests.quick_starts import quick_starts
 from tests.reliability.findings import Finding, NotHere
 
 STATM: Final = Path("/proc/self/statm")
@@ -97,14 +98,15 @@ async def resume(store: str, name: str) -> JsonObject:
 
 def in_a_process(*words: str) -> JsonObject:
     paths = os.pathsep.join((str(ROOT / "src"), str(ROOT)))
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.reliability.long_loop", *words],
-        check=False,
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": paths},
-    )
+    with quick_starts():
+        done = subprocess.run(
+            [sys.executable, "-m", "tests.reliability.long_loop", *words],
+            check=False,
+            capture_output=True,
+            text=True,
+            cwd=ROOT,
+            env={**os.environ, "PYTHONPATH": paths},
+        )
     if done.returncode != 0:
         return {"error": done.stderr[-500:]}
     return cast("JsonObject", json.loads(done.stdout))

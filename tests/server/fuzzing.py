@@ -19,6 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from tests.quick_starts import quick_starts
 from tests.server import flows
 
 CHECKS: Final = (
@@ -49,10 +50,13 @@ class FuzzRun(NamedTuple):
     said: str
 
 
-def fuzzed(examples: int, *, seed: int = 1, coverage: bool = True, unknown: bool = True, slow: bool = True) -> FuzzRun:
+PHASES: Final = "examples,coverage,fuzzing"
+"""Of schemathesis: the examples of the document; every limit of every parameter alone, 5 000 cases; random requests."""
+
+
+def fuzzed(examples: int, *, seed: int = 1, phases: str = PHASES, unknown: bool = True, slow: bool = True) -> FuzzRun:
     """Send at most that many `examples` of each operation in each half: the ids of the first half exist, those of the
-    second are generated (`unknown`). `coverage`: also every limit of every parameter alone, 5 000 cases in each half.
-    `slow`: also the operations that take seconds.
+    second are generated (`unknown`). `slow`: also the operations that take seconds.
     """
     with tempfile.TemporaryDirectory() as folder, served(Path(folder)) as address:
         there = things_that_are_there(address)
@@ -62,26 +66,17 @@ def fuzzed(examples: int, *, seed: int = 1, coverage: bool = True, unknown: bool
         known = ["--config-file", str(config)]
         halves = [known, []] if unknown else [known]
         left_out = LEFT_OUT if slow else f"{LEFT_OUT}|{SLOW}"
-        rounds = [run(address, examples, seed, one, Path(folder), left_out, coverage=coverage) for one in halves]
+        rounds = [run(address, examples, seed, one, Path(folder), left_out, phases) for one in halves]
     return FuzzRun(
         sum(one.cases for one in rounds), all(one.held for one in rounds), "".join(one.said for one in rounds)
     )
 
 
-def run(
-    address: str, examples: int, seed: int, config: list[str], folder: Path, left_out: str, *, coverage: bool
-) -> FuzzRun:
+def run(address: str, examples: int, seed: int, config: list[str], folder: Path, left_out: str, phases: str) -> FuzzRun:
     command = [sys.executable, "-c", "from schemathesis.cli import schemathesis; schemathesis()", *config, "run"]
     command += [f"{address}/api/openapi.json", "-c", CHECKS, "--exclude-path-regex", left_out, "-n", str(examples)]
     command += ["--continue-on-failure", "--no-color", "--request-timeout", "30", "--seed", str(seed)]
-    command += [
-        "--phases",
-        "examples,coverage,fuzzing" if coverage else "examples,fuzzing",
-        "--suppress-health-check",
-        "all",
-        "--warnings",
-        "off",
-    ]
+    command += ["--phases", phases, "--suppress-health-check", "all", "--warnings", "off"]
     command += ["--exclude-name", "POST /api/schedules"]  # A schedule would start executions in the background.
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     found = GENERATED.findall(done.stdout)
@@ -110,7 +105,9 @@ def served(folder: Path) -> Generator[str, None, None]:
     # Otherwise clients with wrong keys in every request would only receive 429.
     (folder / "pointsman.toml").write_text("[access]\nwrong_keys_per_minute = 1_000_000\n", "utf-8")
     command = [sys.executable, "-c", *SERVER, f"sqlite:///{folder}/store.db"]
-    with subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True) as process:
+    with quick_starts():
+        process = subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True)
+    with process:
         try:
             assert process.stderr is not None
             found = re.search(r"http://[\d.:]+", process.stderr.readline())
