@@ -1,4 +1,5 @@
-"""Build the documentation site into the package: `make docs`, or `python docs/site/build.py [FOLDER]`.
+"""Build the documentation site into the package, if its sources have changed since the last build: `make docs`, or
+`python docs/site/build.py [FOLDER]`.
 
     docs/ + examples/ + …  ── assemble ──▶  sources  ── zensical ──▶  site  ── finish ──▶  FOLDER
 
@@ -18,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
@@ -25,7 +27,10 @@ import yaml
 
 ROOT: Final = Path(__file__).parents[2]
 DOCS: Final = ROOT / "docs"
-BUILT: Final = ROOT / "src" / "pointsman" / "server" / "documentation"
+PACKAGE: Final = ROOT / "src" / "pointsman"
+BUILT: Final = PACKAGE / "server" / "documentation"
+STAMP: Final = BUILT / ".sources"
+GENERATORS: Final = ("zensical", "mkdocstrings", "mkdocstrings-python")
 OUTSIDE: Final = (
     "AGENTS.md",
     "CHANGELOG.md",
@@ -65,12 +70,27 @@ def build(target: Path) -> None:
         shutil.move(work / "site", target)
 
 
+def is_current() -> bool:
+    """Return whether the site in the package is that of these sources."""
+    return STAMP.is_file() and STAMP.read_text("utf-8") == digest()
+
+
+def digest() -> str:
+    """Return the digest of all files that the site is made from, and of the versions of the generators."""
+    found = hashlib.sha256(" ".join(f"{name} {version(name)}" for name in GENERATORS).encode())
+    made_from = {path for path, _ in sources()} | set(PACKAGE.rglob("*.py")) | set((DOCS / "site").glob("*.*"))
+    for path in sorted(made_from):
+        content = path.read_bytes()
+        found.update(f"{path.relative_to(ROOT).as_posix()}\n{len(content)}\n".encode() + content)
+    return found.hexdigest()
+
+
 def assemble(work: Path) -> dict[str, Any]:
     """Write `docs/` and `mkdocs.yml` below the folder, and return the configuration."""
     config = yaml.safe_load((DOCS / "site" / "mkdocs.yml").read_text("utf-8"))
-    version = VERSION.search((ROOT / "src" / "pointsman" / "version.py").read_text("utf-8"))
-    assert version is not None
-    config["site_name"] += f" {version[1]}"
+    described = VERSION.search((PACKAGE / "version.py").read_text("utf-8"))
+    assert described is not None
+    config["site_name"] += f" {described[1]}"
     config["nav"] += generated_navigation()
     config["plugins"][1]["mkdocstrings"]["handlers"]["python"]["paths"] = [str(ROOT / "src")]
     (work / "mkdocs.yml").write_text(yaml.safe_dump(config, sort_keys=False), "utf-8")
@@ -208,6 +228,10 @@ def addresses_in(value: str | list[Any] | dict[str, Any]) -> Iterator[str]:
 
 if __name__ == "__main__":
     try:
-        build(Path(sys.argv[1]) if len(sys.argv) > 1 else BUILT)
+        if len(sys.argv) > 1:
+            build(Path(sys.argv[1]))
+        elif not is_current():
+            build(BUILT)
+            STAMP.write_text(digest(), "utf-8")
     except SiteNotBuilt as why:
         sys.exit(str(why))

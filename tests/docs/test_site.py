@@ -33,7 +33,11 @@ def builder() -> Any:
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build the site, once for all workers; the generator's warnings about links, anchors and files are errors."""
+    """Build the site, once for all workers, unless the package contains that of these sources; the generator's warnings
+    about links, anchors and files are errors.
+    """
+    if builder().is_current():
+        return builder().BUILT
     base = tmp_path_factory.getbasetemp()
     shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
     with (shared / "documentation.lock").open("w") as lock:

@@ -89,6 +89,11 @@ def seen_in(text: str) -> Iterator[str]:
     return (name for name, marks in MARKS.items() if any(mark in text for mark in marks))
 
 
+def seen_at(places: dict[str, str]) -> list[str]:
+    """Return which encodings occur at which places."""
+    return [f"{encoding} in {place}" for place, text in places.items() for encoding in seen_in(text)]
+
+
 def everything() -> dict[str, str]:
     return {
         f"{n}{m}": written(value, encoding)
@@ -331,5 +336,5 @@ def examine(size: int, seed: int) -> Finding:
     finally:
         ours.removeHandler(collector)
     found["the logs"] = "\n".join(collector.said)
-    seen = [f"{encoding} in {place}" for place, text in found.items() for encoding in seen_in(text)]
+    seen = seen_at(found)
     return Finding(f"{len(MARKS)} encoded secrets, {len(found)} places, {len(seen)} seen", tuple(seen))

@@ -319,7 +319,7 @@ def test_the_encodings_row_detects_an_encoding_that_redaction_lacks(monkeypatch:
     monkeypatch.setattr(redaction, "_VIEWS", redaction._VIEWS[:2])  # pyright: ignore[reportPrivateUsage] - the defect
     redaction.redaction_of.cache_clear()
     try:
-        violations = secret_encodings.examine(1, 1).violations
+        violations = secret_encodings.seen_at(asyncio.run(secret_encodings.typed_places()))
     finally:
         redaction.redaction_of.cache_clear()
     assert any(line.startswith("PASSWORD, percent in") for line in violations)
@@ -451,14 +451,14 @@ TYPED_SINKS = (
 def test_the_encodings_row_detects_every_sink_that_does_not_mask(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(redacting.Redactor, "json", untouched)
     monkeypatch.setattr(Notifier, "_without_secrets", untouched)
-    violations = secret_encodings.examine(1, 1).violations
+    violations = secret_encodings.seen_at(asyncio.run(secret_encodings.typed_places()))
     assert [sink for sink in TYPED_SINKS if not any(line.endswith(f" in {sink}") for line in violations)] == []
 
 
-def test_the_encodings_row_detects_unmasked_words_of_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_encodings_row_detects_unmasked_words_of_a_model(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(MaskedListener, "__call__", publish_unmasked)
     monkeypatch.setattr(redacting.Redactor, "json", untouched)
-    violations = secret_encodings.examine(1, 1).violations
+    violations = secret_encodings.seen_at(asyncio.run(secret_encodings.places(tmp_path)))
     assert any(line.endswith(" in live texts") for line in violations)
 
 
