@@ -24,6 +24,7 @@ from pointsman.tools import registry as tool_registry
 from tests import engine_servers, postgres, tiers
 from tests.house.requirements import REQUIREMENTS
 from tests.local_model import server as model_server
+from tests.quick_starts import quick_starts
 
 settings.register_profile(
     "patient",
@@ -135,6 +136,13 @@ def pytest_unconfigure() -> None:
 def postgres_url() -> str:
     """A new PostgreSQL store of this test."""
     return postgres.address(f"test_{uuid4().hex}")
+
+
+@pytest.fixture
+def quick_processes() -> Iterator[None]:
+    """Make the Python processes that the test starts, also through the product, forks of one that has imported it."""
+    with quick_starts():
+        yield
 
 
 @pytest.fixture(scope="session")

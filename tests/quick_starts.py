@@ -49,8 +49,11 @@ PARTS: Final = (
     "dialects.native",
     "store.sqlite",
     "store.postgres.database",
+    "models.exchange",
 )
 """Modules that import most of what commands and servers use, besides those of the commands."""
+PEERS: Final = "mcp.server"
+"""Imported by the servers that tests start as peers."""
 REQUEST_BYTES_MAX: Final = 100_000
 """A larger request does not fit into the socket: such a process starts afresh."""
 PR_SET_CHILD_SUBREAPER: Final = 36
@@ -59,7 +62,7 @@ _fresh: Final[Any] = getattr(subprocess, "_fork_exec", None)
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """A process to start: the arguments of Python, which begin with `-m` or `-c`, and its surroundings."""
+    """A process to start: the arguments of Python, which `is_quick` accepts, and its surroundings."""
 
     arguments: list[str]
     environment: dict[str, str]
@@ -69,12 +72,28 @@ class Start:
 
 @contextmanager
 def quick_starts() -> Generator[None, None, None]:
-    """Make the processes that the block starts forks, if they are `python -m module` or `python -c code`."""
+    """Make the processes that the block starts forks, if they are `python -m module`, `python [-P] -c code` or
+    `python file.py`.
+    """
     if sys.platform != "linux":
         yield
         return
+    _server()  # Its imports do not count as time of the block.
     with patch.object(subprocess, "_fork_exec", _forked):
         yield
+
+
+@contextmanager
+def fresh_starts() -> Generator[None, None, None]:
+    """Make the processes that the block starts start afresh, although `quick_starts` is around it."""
+    with patch.object(subprocess, "_fork_exec", _fresh):
+        yield
+
+
+def is_quick(arguments: Sequence[str]) -> bool:
+    """Return whether a process with these arguments of Python may be a fork."""
+    first = arguments[0] if arguments else ""
+    return first in ("-m", "-c") or first.endswith(".py") or (first == "-P" and arguments[1] == "-c")
 
 
 def _forked(
@@ -89,7 +108,7 @@ def _forked(
     """Start a process like `_posixsubprocess.fork_exec` and return its id."""
     stdin, _, _, stdout, _, stderr, _, problem, _, has_own_session, *_ = more
     words = [os.fsdecode(word) for word in args]
-    if words[0] == sys.executable and words[1:2] in (["-m"], ["-c"]) and kept == (problem,):
+    if words[0] == sys.executable and is_quick(words[1:]) and kept == (problem,):
         pairs = (os.fsdecode(one).partition("=") for one in environment or ())
         own = dict(os.environ) if environment is None else {name: value for name, _, value in pairs}
         start = pickle.dumps(Start(words[1:], own, os.fspath(folder or Path.cwd()), bool(has_own_session)))
@@ -107,7 +126,7 @@ class ForkServer:
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(ROOT / "src"), str(ROOT)))}
         command = [sys.executable, "-m", "tests.quick_starts", str(theirs.fileno())]
-        with theirs, patch.object(subprocess, "_fork_exec", _fresh):
+        with theirs, fresh_starts():
             self._process = subprocess.Popen(
                 command, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, env=environment, cwd=ROOT
             )
@@ -179,7 +198,16 @@ def surround(start: Start, streams: Sequence[int]) -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     paths = start.environment.get("PYTHONPATH", "").split(os.pathsep)
     installed = [one for one in sys.path if one not in before]
-    sys.path[:] = [start.folder if start.arguments[0] == "-m" else "", *filter(None, paths), *installed[1:]]
+    match start.arguments[0]:
+        case "-m":
+            own = [start.folder]
+        case "-c":
+            own = [""]
+        case "-P":
+            own = []
+        case file:
+            own = [os.path.dirname(os.path.abspath(file))]
+    sys.path[:] = [*own, *filter(None, paths), *installed[1:]]
     importlib.invalidate_caches()
     encoding, _, errors = start.environment.get("PYTHONIOENCODING", "").partition(":")
     is_unbuffered = bool(start.environment.get("PYTHONUNBUFFERED"))
@@ -198,9 +226,14 @@ def surround(start: Start, streams: Sequence[int]) -> None:
 
 
 def run(start: Start) -> None:
-    """Run the module or the code of a start as `__main__`."""
-    kind, what, *arguments = start.arguments
+    """Run the module, the code or the file of a start as `__main__`."""
     sys.orig_argv = [sys.executable, *start.arguments]
+    kind, *rest = start.arguments[1:] if start.arguments[0] == "-P" else start.arguments
+    if kind.endswith(".py"):
+        sys.argv = [kind, *rest]
+        runpy.run_path(kind, run_name="__main__")
+        return
+    what, *arguments = rest
     if kind == "-m":
         sys.argv = ["-m", *arguments]
         runpy.run_module(what, run_name="__main__", alter_sys=True)
@@ -214,6 +247,7 @@ def run(start: Start) -> None:
 if __name__ == "__main__":
     for name in (*PARTS, *(f"cli.{one.name}" for one in pkgutil.iter_modules(pointsman.cli.__path__))):
         importlib.import_module(f"pointsman.{name}")
+    importlib.import_module(PEERS)
     gc.collect()
     gc.freeze()
     started = serve(socket.socket(fileno=int(sys.argv[1])))

@@ -43,7 +43,12 @@ def test_failed_tests_run_once_more_with_the_same_options(tests: str, code: int,
     ended = subprocess.run(
         [sys.executable, "-m", "tests.twice", "--tier", "scale", "--rootdir", str(tmp_path), "-n", "1"],
         cwd=tmp_path,
-        env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT)},
+        env={
+            "PATH": "/usr/bin:/bin",
+            "PYTHONPATH": str(ROOT),
+            "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+            "PYTEST_PLUGINS": "xdist.plugin",
+        },
         capture_output=True,
         text=True,
         check=False,

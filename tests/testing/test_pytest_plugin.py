@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from pytest_httpserver import HTTPServer
 
+from tests.quick_starts import quick_starts
+
 pytestmark = pytest.mark.integration
 
 SECRET = "sk-a-secret-of-the-environment-1234567890"
@@ -81,9 +83,11 @@ def run(folder: Path, text: str, *options: str) -> str:
     installed = any(one.name == "pointsman" for one in entry_points(group="pytest11"))
     plugin = () if installed else ("-p", "pointsman.testing.pytest_plugin")
     others = ("-p", "no:cacheprovider", "-p", "no:schemathesis", "--asyncio-mode=auto")
+    others += ("-W", "ignore::pytest.PytestAssertRewriteWarning")  # A quick start has imported some modules already.
     command = [sys.executable, "-m", "pytest", "-q", str(folder), "--rootdir", str(folder), *plugin, *others, *options]
     environment = {**os.environ, "OPENAI_API_KEY": SECRET}
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder, env=environment)
+    with quick_starts():
+        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder, env=environment)
     return done.stdout + done.stderr
 
 

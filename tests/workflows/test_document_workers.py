@@ -18,8 +18,9 @@ from pointsman.errors import EngineBug
 from pointsman.settings.sections import DocumentSettings
 from pointsman.workflows.document_work import WAITING_CHARS_MAX, DocumentTooExpensive, DocumentWork, pool_for
 from pointsman.workflows.sources import Outline
+from tests.quick_starts import fresh_starts
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("quick_processes")]
 
 LIMITS = DocumentSettings(workers=1, seconds=0.3, seconds_per_mb=0, memory_mb=300)
 CHAIN = '{"pointsman": 1, "id": "x", "nodes": [{"id": "a", "type": "agent", "config": {"prompt": "Go."}}], "edges": []}'
@@ -122,10 +123,14 @@ async def test_a_crashed_worker_is_replaced(work: DocumentWork) -> None:
     assert await work.run(process, by="ada", chars=1) != before
 
 
-async def test_a_worker_with_much_memory_is_replaced(work: DocumentWork) -> None:
-    before = await work.run(process, by="ada", chars=1)
-    await work.run(take_memory, 200, by="ada", chars=1)
-    assert await work.run(process, by="ada", chars=1) != before
+async def test_a_worker_with_much_memory_is_replaced() -> None:
+    work = DocumentWork()
+    work.use_workers(LIMITS.model_copy(update={"memory_mb": 310}), (__name__,))  # Its own pool.
+    with fresh_starts():  # A fork has more memory.
+        before = await work.run(process, by="ada", chars=1)
+        await work.run(take_memory, 200, by="ada", chars=1)
+        assert await work.run(process, by="ada", chars=1) != before
+    await work.close()
 
 
 async def test_a_second_process_starts_only_while_the_first_is_busy(tmp_path: Path) -> None:
@@ -140,8 +145,9 @@ async def test_a_second_process_starts_only_while_the_first_is_busy(tmp_path: Pa
 async def test_a_worker_of_a_large_server_runs_several_jobs() -> None:
     ballast = bytearray(os.urandom(1)) * 200_000_000
     work = DocumentWork()
-    work.use_workers(LIMITS.model_copy(update={"workers": 1, "seconds": 30, "memory_mb": 300}), (__name__,))
-    assert len({await work.run(process, by="ada", chars=1) for _ in range(3)}) == 1
+    work.use_workers(LIMITS.model_copy(update={"seconds": 30, "memory_mb": 305}), (__name__,))  # Its own pool.
+    with fresh_starts():  # A fork does not have the memory of this process.
+        assert len({await work.run(process, by="ada", chars=1) for _ in range(3)}) == 1
     assert len(ballast) == 200_000_000
     await work.close()
 

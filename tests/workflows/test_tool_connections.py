@@ -28,7 +28,7 @@ from pointsman.workflows.tool_verbs import ToolVerbs
 from tests.http_server import http_server
 from tests.tools.mcp.test_mcp import PEER, listening
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("quick_processes")]
 CANARY = "tk-canary-8b1e2f"
 OTHER = "tk-canary-second-3"
 

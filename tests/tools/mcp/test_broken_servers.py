@@ -28,9 +28,10 @@ from pointsman.settings import Settings
 from pointsman.tools.registry import ToolRegistry
 from pointsman.tools.tool import ToolFailed
 from pointsman.values import Json, JsonObject
+from tests.quick_starts import fresh_starts
 from tests.tools.mcp.registries import tools
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("quick_processes")]
 
 PEER: Final = str(Path(__file__).with_name("broken_peer.py"))
 AT_ONCE_S: Final = 10.0
@@ -107,9 +108,10 @@ async def main():
     await registry.close()
 asyncio.run(main())
 """
-    ran = await asyncio.to_thread(
-        subprocess.run, [sys.executable, "-c", script], capture_output=True, text=True, check=False
-    )
+    with fresh_starts():  # The import of packages is tested.
+        ran = await asyncio.to_thread(
+            subprocess.run, [sys.executable, "-c", script], capture_output=True, text=True, check=False
+        )
     assert ran.stdout.strip() == "mcp-unreachable {False}", ran.stderr
 
 
