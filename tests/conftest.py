@@ -28,13 +28,14 @@ from tests.quick_starts import quick_starts
 
 settings.register_profile(
     "patient",
+    max_examples=1_000 if os.environ.get("POINTSMAN_LONG") else 50,
     deadline=None,
     derandomize=not os.environ.get("POINTSMAN_LONG"),
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("patient")
 """The time of an example depends more on the machine than on the code, and all changes are tested with the same
-examples. `POINTSMAN_LONG=1` uses new examples each time.
+examples. `POINTSMAN_LONG=1` uses new examples each time, and many more.
 """
 
 os.environ.setdefault("POINTSMAN_MODEL", "scripted")

@@ -32,7 +32,7 @@ from tests.engine.laws import (
 )
 from tests.engine.replays import must_fork_anywhere, must_replay, must_run_any_step_again
 
-EXAMPLES = 1_000 if os.environ.get("POINTSMAN_LONG") else 60
+EXAMPLES = 1_000 if os.environ.get("POINTSMAN_LONG") else 30
 
 law = settings(
     max_examples=EXAMPLES,
