@@ -94,7 +94,7 @@ static: lint $(VENV)/interop.stamp
 	$(BIN)/lint-imports --no-logo
 
 house: $(VENV)/dev.stamp ui
-	$(BIN)/python -m pytest tests/house -q -n $(WORKERS)
+	$(BIN)/python -m pytest tests/house -q -n $(WORKERS) --dist loadfile
 
 lint: $(VENV)/dev.stamp ui
 	$(BIN)/ruff check

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from typing import Any, Final
 
 import jsonschema_rs
@@ -25,6 +27,7 @@ OPERATIONS: Final = {
     if method in methods
 }
 LINE: Final = re.compile(r"^(\w+): (.+)$", re.MULTILINE)
+REFERENCE: Final = re.compile(r'"#/components/schemas/([^"]+)"')
 each: Final = pytest.mark.parametrize("name", OPERATIONS)
 
 
@@ -144,9 +147,21 @@ def examples_of(media: str, content: dict[str, Any]) -> Iterator[Any]:
 
 def faults(example: Any, schema: dict[str, Any]) -> Iterator[str]:
     """Yield the positions of errors, with descriptions."""
-    whole = {**schema, "components": DOCUMENT["components"]}
-    for error in jsonschema_rs.validator_for(whole).iter_errors(example):
+    for error in validator(json.dumps(schema)).iter_errors(example):
         yield f"{'/'.join(map(str, error.instance_path))}: {error.message}"
+
+
+@cache
+def validator(schema: str) -> jsonschema_rs.Draft202012Validator:
+    """Return the validator of a schema as text, with the shared schemas that it refers to. Refusals share theirs."""
+    schemas: dict[str, Any] = DOCUMENT["components"]["schemas"]
+    used: dict[str, Any] = {}
+    texts = [schema]
+    while texts:
+        names = {name for name in REFERENCE.findall(texts.pop()) if name not in used}
+        used |= {name: schemas[name] for name in names}
+        texts += [json.dumps(schemas[name]) for name in names]
+    return jsonschema_rs.Draft202012Validator({**json.loads(schema), "components": {"schemas": used}})
 
 
 @each
