@@ -23,10 +23,9 @@ def test_fails_once():
 def gate(folder: Path, tests: str) -> tuple[int, str]:
     (folder / "pytest.ini").write_text("[pytest]\n")
     (folder / "test_all.py").write_text(tests)
-    program, surroundings = (
-        [sys.executable, "-m", "tests.twice", "-q"],
-        {"PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
-    )
+    program = [sys.executable, "-m", "tests.twice", "-q"]
+    plugins = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_PLUGINS": "xdist.plugin"}
+    surroundings = {"PYTHONPATH": str(ROOT), **plugins}
     ended = subprocess.run(program, cwd=folder, env=surroundings, capture_output=True, text=True, check=False)
     return ended.returncode, ended.stdout
 
