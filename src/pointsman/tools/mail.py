@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import fnmatch
 import re
+import socket
 import ssl
 from collections.abc import Callable, Sequence
 from datetime import datetime
@@ -17,7 +18,7 @@ from email.message import EmailMessage
 from email.policy import SMTP
 from email.utils import format_datetime
 from hashlib import sha256
-from typing import ClassVar, Final, Literal, cast
+from typing import TYPE_CHECKING, ClassVar, Final, Literal, NamedTuple, cast
 
 import msgspec
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -27,10 +28,16 @@ from pointsman.engine.failures import Failure
 from pointsman.errors import AuthorError
 from pointsman.ports import ToolSpec
 from pointsman.redaction import head
+from pointsman.tools.egress.addresses import AddressRefused
 from pointsman.tools.tool import ToolContext, ToolFailed, ToolLimits
 from pointsman.values import Json, JsonObject, Seconds
 
+if TYPE_CHECKING:
+    from pointsman.tools.egress.http_calls import EgressPolicy
+
 PORTS: Final = {"starttls": 587, "tls": 465, "none": 25}
+MAIL_PORTS: Final = frozenset({25, 465, 587, 2525})
+"""Ports of an entered mail server that need no permission."""
 
 
 class MailSettings(BaseModel):
@@ -75,6 +82,28 @@ class MailSettings(BaseModel):
         return any(fnmatch.fnmatchcase(address.lower(), pattern.lower()) for pattern in self.recipients)
 
 
+class OutgoingMail(NamedTuple):
+    """The mail server in effect."""
+
+    settings: MailSettings
+    rules: EgressPolicy | None
+    """The addresses that it may have; None: any, because the operator chose it."""
+
+    def admit(self) -> None:
+        """Check the parts of the address that need no resolving. Raises `AddressRefused`."""
+        rules, port, host = self.rules, self.settings.port_in_effect, self.settings.host
+        if rules is None:
+            return
+        if self.settings.security == "none" and not rules.plain:
+            raise AddressRefused(
+                "mail without encryption is blocked",
+                hint="Use starttls or tls, or allow it in pointsman.toml: `[http] plain = true`.",
+            )
+        if rules.ports is not None and port not in rules.ports:
+            hint = f"Allow it in pointsman.toml: `[http] ports = [{port}]`."
+            raise AddressRefused(f"calls to port {port} of {host!r} are blocked", hint=hint)
+
+
 NAME: Final = "send_email"
 ADDRESSES_MAX: Final = 20
 LIMITS: Final = ToolLimits()
@@ -101,38 +130,38 @@ class SendEmailTool:
     """Sends one message per call. Not idempotent: a call repeated after a crash may resend it under the same id."""
 
     def __init__(
-        self, settings: MailSettings, *, resolved: Callable[[str], str | None], now: Callable[[], datetime]
+        self, server: OutgoingMail, *, resolved: Callable[[str], str | None], now: Callable[[], datetime]
     ) -> None:
         """`resolved` returns the secret of a handle."""
         self.name = NAME
         self.limits = LIMITS
-        self._settings = settings
+        self._server = server
         self._resolved = resolved
         self._now = now
         self.spec = ToolSpec(
             name=NAME,
             description="Send an e-mail as plain text.",
             parameters=PARAMETERS,
-            requires_approval=settings.requires_approval,
+            requires_approval=server.settings.requires_approval,
         )
 
     async def run(self, arguments: JsonObject, context: ToolContext) -> Json:
         """Send a message; return {"messageId", "accepted", "refused"?}. Raises `ToolFailed`."""
 
+        settings = self._server.settings
         try:
             letter = self._letter(arguments)
         except MailAddressInvalid as why:
             raise ToolFailed(Failure(code="tool-arguments", message=str(why), hint=why.hint)) from why
         for address in letter.recipients:
-            if not self._settings.allows(address):
-                hint = "Allow it in pointsman.toml: `recipients` in [mail]."
+            if not settings.allows(address):
+                hint = "Allow it: `recipients` of the mail server, in pointsman.toml or on the page Settings."
                 raise ToolFailed(
                     Failure(code="mail-not-allowed", message=f"mail to {address!r} is not allowed", hint=hint)
                 )
-        message = message_of(
-            letter, sender=sender_of(self._settings.sender), key=context.idempotency_key, at=self._now()
-        )
-        return await send(message, self._settings, password=self._password(), recipients=letter.recipients)
+        password = password_of(settings, self._resolved)
+        message = message_of(letter, sender=sender_of(settings.sender), key=context.idempotency_key, at=self._now())
+        return await send(message, self._server, password=password, recipients=letter.recipients)
 
     def _letter(self, arguments: JsonObject) -> MailMessage:
         body = str(arguments["body"])
@@ -143,16 +172,16 @@ class SendEmailTool:
             body=body if arguments.get("format") == "text" else plain_letter(body),
         )
 
-    def _password(self) -> str:
-        if not self._settings.password:
-            return ""
-        password = self._resolved(self._settings.password)
-        if password is None:
-            hint = f"Set the secret {self._settings.password!r}, which `mail.password` names."
-            raise ToolFailed(
-                Failure(code="secret-missing", message="the password of the mail server is not set", hint=hint)
-            )
-        return password
+
+def password_of(settings: MailSettings, resolved: Callable[[str], str | None]) -> str:
+    """Return the password; empty: there is none. Raises `ToolFailed` if the secret that it names is not set."""
+    password = resolved(settings.password) if settings.password else ""
+    if password is None:
+        hint = f"Set the secret {settings.password!r}, which `mail.password` names."
+        raise ToolFailed(
+            Failure(code="secret-missing", message="the password of the mail server is not set", hint=hint)
+        )
+    return password
 
 
 def _addresses(value: Json) -> list[str]:
@@ -294,19 +323,21 @@ def _linked(link: re.Match[str]) -> str:
     return link[2] if link[1] in (link[2], link[2].removeprefix("mailto:")) else f"{link[1]} ({link[2]})"
 
 
-LOGIN: Final = "See [mail] in the settings: `username`, `password`."
+LOGIN: Final = "Correct `username` and `password` of the mail server, in pointsman.toml or on the page Settings."
 REPLY_CHARS_MAX: Final = 300
 """Characters of a server's message that a failure repeats."""
 
 
-async def send(message: EmailMessage, settings: MailSettings, *, password: str, recipients: list[str]) -> JsonObject:
-    """Send a message; return {"messageId", "accepted", "refused"?}. Raises `ToolFailed`."""
+async def send(message: EmailMessage, server: OutgoingMail, *, password: str, recipients: list[str]) -> JsonObject:
+    """Send a message; return {"messageId", "accepted", "refused"?}. Raises `ToolFailed`, `AddressRefused`."""
     import aiosmtplib  # Only with the extra `tools`, and most processes send no mail.
 
+    server.admit()
+    settings = server.settings
     where = f"{settings.host}:{settings.port_in_effect}"
     try:
         async with asyncio.timeout(settings.timeout.seconds):
-            refused = await _handed_in(message, settings, password=password, recipients=recipients)
+            refused = await _handed_in(message, server, password=password, recipients=recipients)
     except TimeoutError as why:
         message_ = f"{where} did not accept the mail within {settings.timeout.seconds:g} s"
         raise _failed("mail-unreachable", message_, retryable=True) from why
@@ -319,7 +350,7 @@ async def send(message: EmailMessage, settings: MailSettings, *, password: str, 
         raise _refused(where, first.code, f"{first.recipient}: {first.message}") from why
     except aiosmtplib.SMTPResponseException as why:
         raise _refused(where, why.code, _shortened(why.message, why)) from why
-    except (aiosmtplib.SMTPException, OSError, ssl.SSLError) as why:
+    except (aiosmtplib.SMTPException, OSError, ssl.SSLError, UnicodeError) as why:
         message_ = f"{where} cannot be reached, or closed the connection: {_shortened(str(why), why)}"
         raise _failed("mail-unreachable", message_, retryable=True) from why
     accepted = [address for address in recipients if address not in refused]
@@ -328,17 +359,21 @@ async def send(message: EmailMessage, settings: MailSettings, *, password: str, 
 
 
 async def _handed_in(
-    message: EmailMessage, settings: MailSettings, *, password: str, recipients: list[str]
+    message: EmailMessage, server: OutgoingMail, *, password: str, recipients: list[str]
 ) -> dict[str, str]:
     """Send a message; return the recipients that the server refused, with the reasons."""
     import aiosmtplib
 
+    settings = server.settings
+    # With rules, the connection is opened here: resolving, checking and connecting are one operation.
+    connected = None if server.rules is None else await _connected(settings, server.rules)
     refused, _ = await aiosmtplib.send(
         message,
         sender=str(message["From"].addresses[0].addr_spec),
         recipients=recipients,
         hostname=settings.host,
-        port=settings.port_in_effect,
+        port=settings.port_in_effect if connected is None else None,
+        sock=connected,
         username=settings.username or None,
         password=password or None,
         use_tls=settings.security == "tls",
@@ -349,6 +384,30 @@ async def _handed_in(
     )
     answers = cast("dict[str, tuple[int, str]]", refused)
     return {address: head(f"{code} {reply}", REPLY_CHARS_MAX) for address, (code, reply) in answers.items()}
+
+
+async def _connected(settings: MailSettings, rules: EgressPolicy) -> socket.socket:
+    """Return a connection to the server. Raises `AddressRefused`, `OSError`."""
+    from pointsman.tools.egress.http_calls import check_addresses, resolve  # Deferred: they load an HTTP client.
+
+    host, port = settings.host, settings.port_in_effect
+    addresses = await resolve(host, port)
+    check_addresses(host, addresses, rules)
+    failure = OSError(f"the host {host!r} has no address")
+    for address in dict.fromkeys(addresses):
+        opened = socket.socket(socket.AF_INET if address.version == 4 else socket.AF_INET6, socket.SOCK_STREAM)
+        opened.settimeout(0)  # The event loop waits, not the socket.
+        try:
+            await asyncio.get_running_loop().sock_connect(opened, (str(address), port))
+        except OSError as why:
+            opened.close()
+            failure = why
+        except BaseException:  # Cancelled, or out of time.
+            opened.close()
+            raise
+        else:
+            return opened
+    raise failure
 
 
 def _tls_context(settings: MailSettings) -> ssl.SSLContext:

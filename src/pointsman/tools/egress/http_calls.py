@@ -68,6 +68,16 @@ async def resolve(host: str, port: int) -> list[Address]:
         return [ipaddress.ip_address(str(address[4][0]).partition("%")[0]) for address in addresses]
 
 
+def check_addresses(host: str, addresses: Iterable[Address], rules: EgressPolicy) -> None:
+    """Raise `AddressRefused` if any address of a host is internal and not allowed, even if others are not."""
+    for address in addresses:
+        if not is_outside(address) and not is_in(address, rules.networks):
+            hint = f'Allow it in pointsman.toml: `[http] networks = ["{address}/{address.max_prefixlen}"]`.'
+            raise AddressRefused(
+                f"{host!r} is the internal address {address}, and calls to internal networks are blocked", hint=hint
+            )
+
+
 class CheckedNetwork(httpcore2.AsyncNetworkBackend):
     """Network backend that connects only to checked addresses."""
 
@@ -90,12 +100,7 @@ class CheckedNetwork(httpcore2.AsyncNetworkBackend):
             addresses = await self._resolve(host, port)
         except (OSError, UnicodeError) as why:
             raise httpcore2.ConnectError(f"the host {host!r} has no address: {why}") from why
-        for address in addresses:
-            if not is_outside(address) and not is_in(address, self._rules.networks):
-                hint = f'Allow it in pointsman.toml: `[http] networks = ["{address}/{address.max_prefixlen}"]`.'
-                raise AddressRefused(
-                    f"{host!r} is the internal address {address}, and calls to internal networks are blocked", hint=hint
-                )
+        check_addresses(host, addresses, self._rules)
         failure: Exception = httpcore2.ConnectError(f"the host {host!r} has no address")
         for address in dict.fromkeys(addresses):
             try:
