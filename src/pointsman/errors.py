@@ -33,6 +33,17 @@ class CallerError(PointsmanError):
     code: ClassVar[str] = "caller"
 
 
+class FieldInvalid(CallerError):
+    """A field of a request is missing or invalid, for a reason that the schema of the request cannot state."""
+
+    code: ClassVar[str] = "field-invalid"
+
+    def __init__(self, message: str, *, hint: str = "", field: str = "") -> None:
+        """`field`: its name in the body of the request, or `name` for the name in its address; empty: none alone."""
+        super().__init__(message, hint=hint)
+        self.field = field
+
+
 class OperatorError(PointsmanError):
     """The app cannot do this because of its settings, store, network or a missing part."""
 

@@ -82,6 +82,8 @@ async def open_context(setup: Setup) -> AppContext:
         await store.close()
         raise
     await setup.vault.open(store.entries)
+    if settings.entered is not None and not setup.is_aside:
+        await settings.entered.open(store.entries, clock)
     library = Library(store, settings, absent=partial(_is_absent, tools))
     if not setup.is_aside:
         _add_stored_tools(setup, store)

@@ -111,8 +111,14 @@ ELSEWHERE: Final = {
     "PUT /api/tool-connections/{name}",
     "DELETE /api/tool-connections/{name}",
     "PUT /api/secrets/{name}/authorization",
+    "PUT /api/settings/mail",
+    "DELETE /api/settings/mail",
+    "POST /api/settings/mail/test",
+    "PUT /api/settings/{name}",
+    "DELETE /api/settings/{name}",
 }
-"""Tests below, and those of links, comments, models, chats, notifications and credentials, reach their conflicts."""
+"""Tests below, and those of links, comments, models, chats, notifications, credentials and settings, reach their
+conflicts."""
 ABSENT: Final[dict[str, tuple[str, dict[str, Any]]]] = {
     "GET /api/comments": ("/api/comments?kind=workflow&subject=none", {}),
     "POST /api/workflows/{id}/execute/files": (

@@ -183,6 +183,8 @@ REPLACED: Final = (
     "/api/datasets/{name}",
     "/api/models/providers/{name}",
     "/api/notifications/addresses/{name}",
+    "/api/settings/mail",
+    "/api/settings/{name}",
     "/api/tool-connections/{name}",
     "/api/workflows/{id}/publication",
 )

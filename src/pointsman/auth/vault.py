@@ -589,6 +589,7 @@ class SecretAccess:
         """`workflows` are the saved workflows, whose `allowedGroups` the rules check."""
         self._settings = settings
         self._kept = settings.kept
+        """Asked twice for each step, so it is kept. `refresh` reads what admins entered at the same times."""
         self._workflows = workflows
         self._redaction: Callable[[], Redaction] = known_redaction(settings)
 

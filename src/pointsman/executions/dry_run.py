@@ -121,7 +121,7 @@ async def scripted_run(
     quiet = Quiet(tools, script, SCRIPTED)
     async with app[ASIDE](app, quiet.clock, tools) as aside:
         for one in called:
-            await aside.store.workflows.save(draft_of(one, app.settings.language))
+            await aside.store.workflows.save(draft_of(one, app.settings.current.language))
         aside.runtime.executors = quiet.executors(aside.runtime, app.settings.memory.quota)
         started = await start(aside, workflow, input, trial=trial_of(pinned=pinned) or None, by=by)
         return await play(aside.runtime, started, quiet, (), app.settings.price_list)

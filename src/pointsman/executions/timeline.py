@@ -346,7 +346,7 @@ async def timeline(app: AppContext, execution: str) -> TimelineView:
     data = await app.store.blobs.get(state.setup.definition)
     document: JsonObject = {} if data is None else msgspec.json.decode(data)
     found = timeline_of(rows)
-    names = _names(document, app.settings.language)
+    names = _names(document, app.settings.current.language)
     answerers = await _answerers(app.store.effects, ExecutionId(execution), found.spans)
     model = state.setup.options.get("model")
     return {

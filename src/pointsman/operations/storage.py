@@ -135,6 +135,7 @@ class Collected:
 
 async def collect(app: AppContext, *, dry_run: bool = False) -> Collected:
     """Delete what retention does not keep. Safe while a server runs, and idempotent after a crash."""
+    await app.settings.refresh()
     deleted: list[ExecutionId] = []
     # All are collected before any is deleted, because deletions would change the count of the newest ones.
     for top in [one async for one in expired(app)]:
@@ -176,6 +177,7 @@ async def expired(app: AppContext) -> AsyncIterator[Summary]:
 
 def retention_rule(settings: Settings, summary: Summary) -> RetentionRule | None:
     """Return the retention rule of an execution: that of its workflow, else the general one. None: kept for ever."""
-    own = settings.retention.workflows.get(summary.workflow)
+    kept = settings.current.retention
+    own = kept.workflows.get(summary.workflow)
     own_rule = getattr(own, summary.status, None) if own is not None else None
-    return own_rule if own_rule is not None else getattr(settings.retention, summary.status, None)
+    return own_rule if own_rule is not None else getattr(kept, summary.status, None)

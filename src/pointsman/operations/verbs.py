@@ -24,12 +24,24 @@ from pointsman.operations.model_connections import (
     disconnect_provider,
     provider_kinds,
 )
+from pointsman.operations.settings_changes import (
+    MAIL,
+    MailServerRequest,
+    SettingsView,
+    SettingView,
+    TestedMail,
+    change_setting,
+    save_mail_server,
+    setting_view,
+    setting_views,
+    try_mail_server,
+    unset_setting,
+)
 from pointsman.operations.storage import Collected, Storage, collect
 from pointsman.operations.usage import BudgetRow, budgets, narrowed, usage_audience
 from pointsman.operations.workers import WorkersReport, workers_report
-from pointsman.settings import SettingsView, shown
 from pointsman.store.errors import masked_address
-from pointsman.values import ExecutionId, JsonObject
+from pointsman.values import ExecutionId, Json, JsonObject
 from pointsman.version import VERSION
 
 if TYPE_CHECKING:
@@ -147,13 +159,33 @@ class OperationVerbs(Verbs):
     @verb("admin", "read the settings", audit=False)
     async def settings(self) -> SettingsView:
         """Return the effective settings with their sources, without secrets."""
-        settings = self.app.settings
-        views = shown(settings)
         return {
             "version": VERSION,
-            "store": masked_address(settings.store_url),
-            "settings": [{"name": name, **value} for name, value in views.items()],
+            "store": masked_address(self.app.settings.store_url),
+            "settings": await setting_views(self.app),
         }
+
+    @verb("admin", "change settings", target=("name",))
+    async def change_setting(self, name: str, value: Json, *, match: str | None = None) -> SettingView:
+        """Enter a setting that takes effect at once. See `change_setting`."""
+        await change_setting(self.app, name, value, by=self.caller.name, match=match)
+        return await setting_view(self.app, name)
+
+    @verb("admin", "change settings", target=("name",))
+    async def unset_setting(self, name: str, *, match: str | None = None) -> None:
+        """Delete what was entered for a setting. Raises `NoSuchSetting`, `RevisionMoved`."""
+        await unset_setting(self.app, name, match=match)
+
+    @verb("admin", "change settings")
+    async def save_mail_server(self, request: MailServerRequest, *, match: str | None = None) -> SettingView:
+        """Enter the mail server, with its password sealed. See `save_mail_server`."""
+        await save_mail_server(self.app, request, by=self.caller.name, match=match)
+        return await setting_view(self.app, MAIL)
+
+    @verb("admin", "change settings", target=("to",))
+    async def try_mail_server(self, request: MailServerRequest, to: str) -> TestedMail:
+        """Send a test message through a mail server. Nothing is saved. See `try_mail_server`."""
+        return await try_mail_server(self.app, request, to)
 
     # Models --------------------------------------------------------------------------------------------------------
 

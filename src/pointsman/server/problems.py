@@ -22,7 +22,15 @@ from typing_extensions import TypedDict
 
 from pointsman.auth.rate_limiter import TooManyRequests
 from pointsman.definition.problems import Problem, ProblemView, near_to
-from pointsman.errors import AuthorError, CallerError, EngineBug, OperatorError, PointsmanError
+from pointsman.errors import (
+    AuthorError,
+    CallerError,
+    EngineBug,
+    FieldInvalid,
+    OperatorError,
+    PointsmanError,
+    sentences,
+)
 from pointsman.executions.start import PartialRunInvalid
 from pointsman.executions.views import ExecutionView
 from pointsman.values import Json, JsonView
@@ -99,6 +107,7 @@ _BY_STATUS: Final[dict[HTTPStatus, tuple[str, ...]]] = {
         "no-such-row",
         "no-such-schedule",
         "no-such-secret",
+        "no-such-setting",
         "no-such-gate",
         "no-such-step",
         "no-such-tool",
@@ -155,6 +164,7 @@ _BY_STATUS: Final[dict[HTTPStatus, tuple[str, ...]]] = {
         "provider-in-settings",
         "notification-in-settings",
         "tool-connection-in-settings",
+        "setting-fixed",
         "credential-not-connected",
         "tool-not-callable",
         "too-many-buffered-events",
@@ -186,6 +196,7 @@ _BY_STATUS: Final[dict[HTTPStatus, tuple[str, ...]]] = {
         "request-invalid",
         "schedule-invalid",
         "secret-invalid",
+        "setting-invalid",
         "sharing-invalid",
         "partial-run-invalid",
         "unstorable-value",
@@ -229,9 +240,17 @@ def refusal(why: PointsmanError) -> JsonReply:
         str(why),
         hint=over_http(why.hint),
         headers=headers,
-        problems=[problem.to_json() for problem in problems],
+        problems=[*(problem.to_json() for problem in problems), *_problem_of_field(why)],
         more={"node": why.node, "why": why.why} if isinstance(why, PartialRunInvalid) else None,
     )
+
+
+def _problem_of_field(why: PointsmanError) -> list[FieldProblem]:
+    """Return the problem with its field, if the error is about one."""
+    if not isinstance(why, FieldInvalid) or not why.field:
+        return []
+    pointer = "path/name" if why.field == "name" else f"body/{why.field}"
+    return [{"code": why.code, "pointer": pointer, "message": sentences(str(why), over_http(why.hint))}]
 
 
 def run_reply(view: ExecutionView) -> JsonReply:

@@ -6,6 +6,7 @@ pointsman.toml (working directory, else the user's configuration)  <  POINTSMAN_
 from __future__ import annotations
 
 import fnmatch
+import logging
 import os
 import re
 import sys
@@ -38,6 +39,7 @@ from pointsman.errors import OperatorError
 from pointsman.models.prices import Prices
 from pointsman.models.provider import ProviderSettings, configured_by
 from pointsman.ports import SecretRule
+from pointsman.settings.entered import ENTERABLE, EnteredSettings
 from pointsman.settings.sections import (
     AccessSettings,
     ConnectionSettings,
@@ -61,7 +63,7 @@ from pointsman.tools.commands import NAME as COMMAND_NAME
 from pointsman.tools.commands import CommandDescription
 from pointsman.tools.files import FileSettings
 from pointsman.tools.http.tool import NAME, HttpToolDescription
-from pointsman.tools.mail import MailSettings
+from pointsman.tools.mail import MailSettings, OutgoingMail
 from pointsman.tools.mcp.server import NAME as MCP_NAME
 from pointsman.tools.mcp.server import McpServerDescription
 from pointsman.tools.pages import PageSettings
@@ -74,6 +76,9 @@ from pointsman.values import Json
 FILE: Final = "pointsman.toml"
 PREFIX: Final = "POINTSMAN_"
 HANDLE: Final = "secret."
+ENTERED: Final = "app"
+"""Source of a setting that an admin entered."""
+LOG: Final = logging.getLogger("pointsman")
 PRICED: Final = r"^[^:\s]+:\S+$"
 """Pattern of a model name with a price: `provider:model`."""
 
@@ -230,6 +235,9 @@ class Settings(BaseModel):
     documents: DocumentSettings = DocumentSettings()
     """Limits for work on documents of callers."""
     _kept: SecretSource | None = PrivateAttr(default=None)
+    _entered: EnteredSettings | None = PrivateAttr(default=None)
+    _applied: tuple[Mapping[str, Json], Settings] | None = PrivateAttr(default=None)
+    """The entered values, and a copy of these settings with them."""
     _sources: Mapping[str, str] = PrivateAttr(default_factory=dict[str, str])
 
     @model_validator(mode="after")
@@ -260,10 +268,61 @@ class Settings(BaseModel):
         return self if store is None else self.model_copy(update={"store": store})
 
     def with_kept(self, secrets: SecretSource) -> Settings:
-        """Return a copy that looks up secrets here if the settings do not have them."""
+        """Return a copy for one app: it looks up secrets here if the settings do not have them, and what admins enter
+        takes effect in its `current`."""
         copy = self.model_copy()
-        copy._kept = secrets
+        copy._kept, copy._entered, copy._applied = secrets, EnteredSettings(), None
         return copy
+
+    @property
+    def entered(self) -> EnteredSettings | None:
+        """What admins entered; None: these settings belong to no app."""
+        return self._entered
+
+    @property
+    def current(self) -> Settings:
+        """These settings with what admins entered, as of the last `refresh`. Read it where a setting of `ENTERABLE` is
+        used, and do not keep it."""
+        entered = self._entered
+        if entered is None or not entered.values:
+            return self
+        values = entered.values
+        if self._applied is None or self._applied[0] is not values:
+            self._applied = values, self._with_entered(values)
+        return self._applied[1]
+
+    def _with_entered(self, values: Mapping[str, Json]) -> Settings:
+        update: dict[str, object] = {}
+        for name in ENTERABLE:
+            if name not in values or self.fixed_by(name):
+                continue
+            try:
+                update[name] = getattr(Settings.model_validate({name: values[name]}), name)
+            except ValidationError:
+                LOG.warning("the entered setting %r cannot be read, and is not used", name)
+        if "variables" in update:
+            update["variables"] = {**cast("dict[str, str]", update["variables"]), **self.variables}
+        copy = self.model_copy(update=update)
+        copy._entered = copy._applied = None
+        copy._sources = {**self._sources, **dict.fromkeys(update, ENTERED)}
+        return copy
+
+    def fixed_by(self, name: str) -> str:
+        """Return the file, variable or option that has a setting, and therefore has precedence; empty: none has it.
+
+        `variables` is never fixed: single names in it have precedence over the entered ones.
+        """
+        if name == "variables" or name not in self.model_fields_set:
+            return ""
+        return self._sources.get(name, FILE)
+
+    @property
+    def outgoing_mail(self) -> OutgoingMail | None:
+        """The mail server in effect; None: there is none. One that an admin entered obeys `[http]`."""
+        now = self.current
+        if now.mail is None:
+            return None
+        return OutgoingMail(now.mail, self.http.mail_policy() if self.mail is None else None)
 
     def served_at(self, host: str | None, port: int | None) -> Settings:
         """Return a copy with the address of the flags."""
@@ -303,9 +362,18 @@ class Settings(BaseModel):
         fits = _any_of(self.variables_from_env).match
         return {**{name: env[name] for name in env if fits(name)}, **self.variables}
 
+    @property
+    def is_fresh(self) -> bool:
+        """Return whether `refresh` would read nothing now."""
+        return (self._entered is None or self._entered.is_fresh) and (self._kept is None or self._kept.is_fresh)
+
     async def refresh(self, *, at_once: bool = False) -> None:
-        """Read changed secrets that are kept outside the settings. Call it before `secret`. `at_once`: also if they
-        were read a moment ago."""
+        """Read changed secrets that are kept outside the settings, and what admins entered. Call it before `secret` and
+        `current`. `at_once`: also if they were read a moment ago."""
+        if self._entered is not None:
+            before = self._entered.values
+            await self._entered.refresh(at_once=at_once)
+            at_once = at_once or self._entered.values is not before  # Their secrets were stored before them.
         if self._kept is not None:
             await self._kept.refresh(at_once=at_once)
 
@@ -473,21 +541,6 @@ class ShownSetting(TypedDict):
     """Secrets in it are masked."""
     source: str
     """A file, an environment variable, a flag, or `default`."""
-
-
-class SettingView(ShownSetting):
-    """An effective setting."""
-
-    name: str
-
-
-class SettingsView(TypedDict):
-    """The version, the store and the effective settings of an installation."""
-
-    version: str
-    store: str
-    """The address of the store, without its password."""
-    settings: list[SettingView]
 
 
 def _masked(described: dict[str, object]) -> dict[str, object]:

@@ -6,13 +6,14 @@ from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias, get_args
 
+from msgspec.structs import replace
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from pointsman.definition.model.base import Duration
 from pointsman.models.prices import Price
 from pointsman.ports import Quota, SecretRule
 from pointsman.tools.egress.addresses import read_host
-from pointsman.tools.mail import MailAddressInvalid, address_of
+from pointsman.tools.mail import MAIL_PORTS, MailAddressInvalid, address_of
 from pointsman.values import Seconds
 
 if TYPE_CHECKING:
@@ -393,6 +394,10 @@ class HttpSettings(BaseModel):
         from pointsman.tools.egress.http_calls import WEB_PORTS, EgressPolicy  # Deferred: it loads an HTTP client.
 
         return EgressPolicy(networks=self.networks, ports=WEB_PORTS | {*self.ports}, plain=self.plain)
+
+    def mail_policy(self) -> EgressPolicy:
+        """Return the addresses that an entered mail server may have."""
+        return replace(self.egress_policy(), ports=MAIL_PORTS | {*self.ports})
 
 
 class EmbeddingSettings(BaseModel):

@@ -190,9 +190,8 @@ def checked_destination(
     if not request.events:
         raise NotificationInvalid("no event is chosen", hint="Choose at least one.")
     _check_address(settings, request, before)
-    if request.format == "mail" and settings.mail is None:
-        hint = "The operator adds the mail server in pointsman.toml and restarts the server: [mail]."
-        raise NotificationInvalid("the settings have no mail server", hint=hint)
+    if request.format == "mail" and settings.outgoing_mail is None:
+        raise NotificationInvalid("there is no mail server", hint="Enter it on the page Settings.")
     if request.answer_links and not settings.server.url:
         hint = "The operator sets `url` under [server] in pointsman.toml."
         raise NotificationInvalid("links for answers need the address of this server", hint=hint)

@@ -568,7 +568,7 @@ class NoticeSender:
         recipient = setting.recipient(first.letter.recipient)
         if recipient is None and setting.format == "mail":
             return SendOutcome("dead", f"the settings have no recipient named {first.letter.recipient!r}")
-        language = language_of(setting, recipient) or self._app.settings.language
+        language = language_of(setting, recipient) or self._app.settings.current.language
         items = [await self._item(notice, entry, language) for notice, entry in notices]
         message = Notices(items, language)
         match setting.format:
@@ -603,13 +603,15 @@ class NoticeSender:
 
     async def _mail(self, message: Notices, recipient: RecipientSettings, *, key: str) -> SendOutcome:
         need("tools", "The format `mail` of notifications")
-        settings = self._app.settings.mail
-        assert settings is not None  # Checked with the settings.
+        server = self._app.settings.outgoing_mail
+        if server is None:
+            return SendOutcome("later", "there is no mail server")
+        settings = server.settings
         password = self._app.settings.resolved(settings.password) if settings.password else ""
         if password is None:
             return SendOutcome("later", f"the secret {settings.password!r} is not set")
         mail = as_mail(message, recipient, settings, key=key, at=self._now)
-        await send_mail(mail, settings, password=password, recipients=[recipient.address])
+        await send_mail(mail, server, password=password, recipients=[recipient.address])
         return SendOutcome("sent")
 
     async def _post(self, body: bytes, headers: Mapping[str, str]) -> SendOutcome:

@@ -154,11 +154,13 @@ async def _checked(basis: CheckBasis, workflow: Workflow, facts: CheckFacts, rea
 async def _facts(basis: CheckBasis, outline: Outline, *, lenient: bool, reader: Caller) -> CheckFacts:
     """Return what the application knows of the things that a document names, limited to what the reader may see."""
     app, settings = basis.app, basis.settings
+    if not settings.is_fresh:
+        await settings.refresh()
     await basis.models.refresh()
     saved = {} if app is None else await _agents_of(app, outline, settings.agents, reader)
     agents = {**saved, **settings.agents}
     # Finding the variables that the environment grants takes a look at each of its names.
-    granted = settings.granted() if outline.variables or agents else {}
+    granted = settings.current.granted() if outline.variables or agents else {}
     called = [name for name in outline.named("tool") if name.startswith(PREFIX)]
     await basis.tools.prepare(called[:NAMES_MAX])
     hidden = {*called[NAMES_MAX:]}
@@ -260,13 +262,15 @@ async def save(
     if checked.id is None or not (checked.ok or draft):
         raise invalid(checked.problems)
     await app[DECLARED_TRIGGERS].check(workflow.head)
-    job = partial(app[DOCUMENTS].run, draft_of, workflow, app.settings.language, by=reader.name, chars=workflow.chars)
+    job = partial(
+        app[DOCUMENTS].run, draft_of, workflow, app.settings.current.language, by=reader.name, chars=workflow.chars
+    )
     made = msgspec.structs.replace(await job(), created=Instant(app.clock.now()), author=author)
     saved = await app[LIBRARY].workflows.save(made, after=after)
     if await app[LIBRARY].published(saved.draft.id):
         await put_triggers(app, saved.draft.id)
         return saved
-    is_runnable = workflow.outline.variables <= app.settings.granted().keys()
+    is_runnable = workflow.outline.variables <= app.settings.current.granted().keys()
     # Triggers of a workflow that cannot run are not registered as enabled.
     await app[DECLARED_TRIGGERS].put(
         workflow.head if is_runnable else workflow.head.model_copy(update={"enabled": False})

@@ -174,7 +174,7 @@ class Library:
         self._absent = absent
         self._store = store
         self._saved = store.workflows if workflows is None else workflows
-        self.workflows = LibraryWithBuiltIns(self._saved, settings.language)
+        self.workflows = LibraryWithBuiltIns(self._saved, settings)
         self._settings = settings
         self._plans = BoundedCache[tuple[str, str, str, bool, str], Plan](PLANS_MAX)
         self._model_uses = BoundedCache[str, tuple[ModelUse, ...]](PLANS_MAX)
@@ -196,13 +196,13 @@ class Library:
         variables = list(variables_in(document))
         if not variables:
             return workflow
-        granted = self._settings.granted()
+        granted = self._settings.current.granted()
         missing = sorted({name for _, name in variables if name not in granted})
         if missing:
             raise VariableUnresolved(
                 f"the workflow needs {', '.join(missing)}, but no value is set",
-                hint="Set it under [variables] in pointsman.toml, with --var NAME=value, or in the "
-                "environment if `variables_from_env` allows it.",
+                hint="Set it on the page Settings, under [variables] in pointsman.toml, with --var NAME=value, or in "
+                "the environment if `variables_from_env` allows it.",
             )
         definition, problems = WorkflowDefinition.from_document(substituted(document, granted))
         if definition is None:
@@ -246,7 +246,7 @@ class Library:
         """Return the plan of a stored definition, compiled according to the options of its execution."""
         model, pinned_language = options.get("model"), options.get("language")
         language = (
-            pinned_language if isinstance(pinned_language, str) else self._settings.language
+            pinned_language if isinstance(pinned_language, str) else self._settings.current.language
         )  # Older executions did not store it.
         trial = options.get(PARTIAL_RUN_OPTION)
         all_languages = options.get(ALL_LANGUAGES) is True  # Older executions used one language.
@@ -419,7 +419,7 @@ class Library:
         They hold its revision, its pins, the authors of its agents, its redaction level, the tools that this process
         lacks, and the language of its texts, so that a change of the settings does not affect running executions.
         """
-        options: JsonObject = {"language": self._settings.language, ALL_LANGUAGES: True}
+        options: JsonObject = {"language": self._settings.current.language, ALL_LANGUAGES: True}
         if prepared.revision:
             options["revision"] = prepared.revision
         if prepared.authors:

@@ -251,7 +251,7 @@ def builtin_tools(settings: Settings) -> Iterator[Tool]:
     yield _sql(settings)
     yield _search(settings)
     yield _pages(settings)
-    yield _mail(settings)
+    yield CurrentMailTool(settings)
     yield from _files(settings)
     yield from memory_tools()
 
@@ -312,15 +312,44 @@ def _pages(settings: Settings) -> Tool:
     return FetchPageTool(settings.pages, outgoing=outgoing)
 
 
+class CurrentMailTool:
+    """The tool `send_email` as the settings in effect make it: on or off, with one mail server or another."""
+
+    name = "send_email"
+    limits = ToolLimits()
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._made: tuple[Settings, Tool] | None = None
+
+    @property
+    def spec(self) -> ToolSpec:
+        return self._tool.spec
+
+    async def run(self, arguments: JsonObject, context: ToolContext) -> Json:
+        return await self._tool.run(arguments, context)
+
+    @property
+    def _tool(self) -> Tool:
+        """The tool for the present settings."""
+        now = self._settings.current
+        if self._made is None or self._made[0] is not now:
+            self._made = now, _mail(self._settings)
+        return self._made[1]
+
+
 def _mail(settings: Settings) -> Tool:
-    if settings.mail is None or not settings.allow_email_sending:
-        because = "Allow it in the settings (allow_email_sending = true), and configure a server: [mail]."
+    server = settings.outgoing_mail
+    if server is None or not settings.current.allow_email_sending:
+        because = (
+            "Add a mail server and allow it on the page Settings, or in the settings: [mail], allow_email_sending."
+        )
         return OffTool("send_email", "Send an e-mail as plain text.", because=because)
     if not is_installed("tools"):
         return OffTool("send_email", "Send an e-mail as plain text.", because=install_hint("tools"))
     from pointsman.tools.mail import SendEmailTool
 
-    return SendEmailTool(settings.mail, resolved=settings.resolved, now=lambda: datetime.now(UTC))
+    return SendEmailTool(server, resolved=settings.resolved, now=lambda: datetime.now(UTC))
 
 
 def _files(settings: Settings) -> Iterator[Tool]:

@@ -1721,12 +1721,39 @@ export interface paths {
         };
         /**
          * Read the settings
-         * @description The settings in effect, each with its source; secrets are masked. They are changed in files and variables.
+         * @description The settings in effect, each with its source; secrets are masked.
+         *
+         *     Those with the effect `now` can be changed here, unless a file, a variable or an option has them. The others are
+         *     changed there, and need a restart.
          */
         get: operations["operations_read_settings"];
         put?: never;
         post?: never;
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/settings/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Change a setting
+         * @description Enter a setting that takes effect at once, in every process.
+         */
+        put: operations["operations_change_setting"];
+        post?: never;
+        /**
+         * Reset a setting
+         * @description Delete what was entered for a setting. Its default takes effect.
+         */
+        delete: operations["operations_unset_setting"];
         options?: never;
         head?: never;
         patch?: never;
@@ -1773,6 +1800,52 @@ export interface paths {
          * @description Revoke the key and end its logins within a second. The last admin key cannot be revoked.
          */
         delete: operations["access_revoke_key"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/settings/mail": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Save the mail server
+         * @description Enter the server of notices by mail and of the tool `send_email`, with its password encrypted.
+         *
+         *     Takes effect at once, in every process. A server of the settings file cannot be replaced.
+         */
+        put: operations["operations_save_mail_server"];
+        post?: never;
+        /**
+         * Delete the mail server
+         * @description Delete the mail server that was entered, with its password.
+         */
+        delete: operations["operations_delete_mail_server"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/settings/mail/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Test a mail server
+         * @description Send one test message. Nothing is saved. The answer states why it was not sent.
+         */
+        post: operations["operations_try_mail_server"];
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -5222,6 +5295,34 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
+        /** @description A mail server. */
+        MailServerBody: {
+            host: string;
+            /** @description Never shown again. Absent: the stored one. */
+            password?: string | null;
+            /** @description Absent: the usual port of the security. */
+            port?: number | null;
+            /** @description Patterns of the addresses that the tool `send_email` may write to. */
+            recipients?: string[];
+            /**
+             * @description Whether a person must approve each mail of the tool `send_email`.
+             * @default false
+             */
+            requiresApproval: boolean;
+            /**
+             * @description `starttls`, `tls`: encrypted, or not sent.
+             * @default starttls
+             * @enum {string}
+             */
+            security: "starttls" | "tls" | "none";
+            /** @description `Name <address>`, or an address. */
+            sender: string;
+            /**
+             * @description Empty: without login.
+             * @default
+             */
+            username: string;
+        };
         /** @description An MCP server whose tools are offered here. */
         McpServerView: {
             /** @description Why the last request for its tools failed. */
@@ -6453,6 +6554,11 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
+        /** @description The value of a setting. */
+        SettingBody: {
+            /** @description The value, as pointsman.toml states it. */
+            value: unknown;
+        };
         /** @description The version, the store and the effective settings of an installation. */
         SettingsView: {
             settings: components["schemas"]["SettingView"][];
@@ -6462,8 +6568,21 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description An effective setting. */
+        /** @description A setting in effect, and whether it can be changed here. */
         SettingView: {
+            changedAt: number;
+            changedBy: string;
+            /**
+             * @description `now`: a change takes effect at once. `restart`: it is changed in a file, and needs a restart.
+             * @enum {string}
+             */
+            effect: "now" | "restart";
+            /** @description What an admin entered here; null: nothing. */
+            entered: unknown;
+            /** @description ETag of what was entered, for `If-Match`; empty: nothing was entered. */
+            etag: string;
+            /** @description The file, variable or option that has the setting and has precedence; empty: none has it. */
+            fixedBy: string;
             name: string;
             /** @description A file, an environment variable, a flag, or `default`. */
             source: string;
@@ -6763,6 +6882,14 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
+        /** @description The outcome of a test message. */
+        TestedMail: {
+            /** @description Why the message was not sent; empty: it was. */
+            error: string;
+            sent: boolean;
+        } & {
+            [key: string]: unknown;
+        };
         /** @description The timeline of an execution: its spans, in the order they began, and the consumption of each node. */
         TimelineView: {
             durationMs: number;
@@ -6972,6 +7099,36 @@ export interface components {
             arguments?: {
                 [key: string]: unknown;
             };
+        };
+        /** @description A mail server, and who receives the test message. */
+        TryMailServerBody: {
+            host: string;
+            /** @description Never shown again. Absent: the stored one. */
+            password?: string | null;
+            /** @description Absent: the usual port of the security. */
+            port?: number | null;
+            /** @description Patterns of the addresses that the tool `send_email` may write to. */
+            recipients?: string[];
+            /**
+             * @description Whether a person must approve each mail of the tool `send_email`.
+             * @default false
+             */
+            requiresApproval: boolean;
+            /**
+             * @description `starttls`, `tls`: encrypted, or not sent.
+             * @default starttls
+             * @enum {string}
+             */
+            security: "starttls" | "tls" | "none";
+            /** @description `Name <address>`, or an address. */
+            sender: string;
+            /** @description Mail address of the recipient. */
+            to: string;
+            /**
+             * @description Empty: without login.
+             * @default
+             */
+            username: string;
         };
         /** @description The input of a trial. */
         TryTemplateBody: {
@@ -10054,6 +10211,60 @@ export interface operations {
             };
         };
     };
+    operations_change_setting: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description ETag of the version that was read. If it has changed since, the request is refused. */
+                "if-match"?: string;
+            };
+            path: {
+                /** @description Name of the setting. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SettingBody"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SettingView"];
+                };
+            };
+        };
+    };
+    operations_unset_setting: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description ETag of the version that was read. If it has changed since, the request is refused. */
+                "if-match"?: string;
+            };
+            path: {
+                /** @description Name of the setting. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
     access_list_keys: {
         parameters: {
             query?: {
@@ -10127,6 +10338,78 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+        };
+    };
+    operations_save_mail_server: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description ETag of the version that was read. If it has changed since, the request is refused. */
+                "if-match"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["MailServerBody"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SettingView"];
+                };
+            };
+        };
+    };
+    operations_delete_mail_server: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description ETag of the version that was read. If it has changed since, the request is refused. */
+                "if-match"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    operations_try_mail_server: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TryMailServerBody"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TestedMail"];
+                };
             };
         };
     };

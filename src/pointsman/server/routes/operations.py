@@ -39,7 +39,6 @@ from pointsman.server.schemas.answers import (
     refusals,
     text_answer,
 )
-from pointsman.settings import SettingsView
 
 router = Operations(tags=["operations"])
 reference_router = APIRouter(include_in_schema=False, route_class=LazyRoute)
@@ -229,22 +228,6 @@ async def list_budgets(
     API keys."""
     report: BudgetReport = {"budgets": await session.operations.budgets(since=since, until=until)}
     return JsonReply(report)
-
-
-example(
-    SettingsView,
-    {
-        "version": "1.0.0",
-        "store": "sqlite:///pointsman.db",
-        "settings": [{"name": "language", "value": "en", "source": "default"}],
-    },
-)
-
-
-@router.get("/api/settings", verb=OperationVerbs.settings, responses=answers(SettingsView), summary="Read the settings")
-async def read_settings(session: CallerSession) -> Response:
-    """The settings in effect, each with its source; secrets are masked. They are changed in files and variables."""
-    return JsonReply(await session.operations.settings())
 
 
 example(

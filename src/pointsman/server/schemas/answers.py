@@ -331,6 +331,13 @@ SAMPLES: Final[Mapping[str, tuple[int, str, str]]] = {
         "pointsman.toml has the destination 'desk', and has precedence",
         "Change it there and restart the server, or choose another name.",
     ),
+    "no-such-setting": (404, "there is no setting 'langauge'", "GET /api/settings lists the settings."),
+    "setting-fixed": (
+        409,
+        "POINTSMAN_LANGUAGE has the setting 'language', and has precedence",
+        "Remove it there and restart the server; then change it here.",
+    ),
+    "setting-invalid": (422, "the password is missing", "Enter the password of the user."),
     "notification-invalid": (422, "the address is missing", "Paste the address of the webhook."),
     "tool-connection-invalid": (422, "the key is missing", "Paste the key of the service."),
     "openapi-unreadable": (422, "this is not an OpenAPI 3.0 or 3.1 document", "Convert an older document first."),

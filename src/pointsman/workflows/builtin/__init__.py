@@ -17,6 +17,7 @@ from typing import ClassVar, Final
 from pointsman.dialects.detect import write_workflow
 from pointsman.dialects.shapes import unwrapped
 from pointsman.errors import AuthorError, CallerError, OperatorError
+from pointsman.settings import Settings
 from pointsman.store.api import Workflows
 from pointsman.store.records import SavedWorkflow, WorkflowDraft, WorkflowEntry, names_in, tags_in
 from pointsman.values import JsonObject, WorkflowId
@@ -80,10 +81,14 @@ class BuiltIn(CallerError):
 class LibraryWithBuiltIns:
     """The `Workflows` of a store, extended by the built-in workflows. A built-in workflow never hides a saved one."""
 
-    def __init__(self, saved: Workflows, language: str) -> None:
-        """`language`: the language of names in lists."""
+    def __init__(self, saved: Workflows, settings: Settings) -> None:
+        """`settings` have the language of names in lists."""
         self._saved = saved
-        self._language = language
+        self._settings = settings
+
+    @property
+    def _language(self) -> str:
+        return self._settings.current.language
 
     async def save(self, draft: WorkflowDraft, *, after: int | None = None) -> SavedWorkflow:
         """Save as `Workflows.save` does. Raises `BuiltIn`."""
