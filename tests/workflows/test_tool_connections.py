@@ -26,6 +26,7 @@ from pointsman.workflows.tool_connections import (
 )
 from pointsman.workflows.tool_verbs import ToolVerbs
 from tests.http_server import http_server
+from tests.installation import HandClock
 from tests.tools.mcp.test_mcp import PEER, listening
 
 pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("quick_processes")]
@@ -248,6 +249,20 @@ async def test_an_entered_key_is_not_sent_to_another_address(api: Api) -> None:
         assert api.keys == [OTHER], "a new key is used at once"
         await verbs.connect("pets", pets(api, key=None, auth="none", auth_name=""))
         assert await app.vault.all() == [], "a key that is not needed is deleted"
+
+
+async def test_a_changed_key_does_not_disturb_a_process_that_has_not_read_the_change(tmp_path: Path, api: Api) -> None:
+    store, settings = f"sqlite:///{tmp_path}/a.db", allowing(api.server.port)
+    async with (
+        Pointsman(store, settings=settings) as app,
+        Pointsman(store, settings=settings, clock=HandClock()) as two,
+    ):
+        await tools_of(app).connect("pets", pets(api))
+        assert (await tools_of(two).try_tool("pets__showPet", {"id": 7}))["ok"]
+        await tools_of(app).connect("pets", pets(api, key=OTHER))
+        await two.settings.refresh(at_once=True)
+        assert (await tools_of(two).try_tool("pets__showPet", {"id": 7}))["ok"]
+        assert api.keys == [CANARY, CANARY]
 
 
 async def test_a_stored_secret_is_sent_only_where_its_rule_allows_it(api: Api) -> None:

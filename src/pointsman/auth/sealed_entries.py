@@ -8,7 +8,7 @@ So an entry never names a secret that another admin entered for another version 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 
 from pointsman.auth.vault import VAULT, NoSuchSecret
@@ -68,14 +68,25 @@ async def write_sealed(
 
 
 async def delete_sealed(
-    app: AppContext, kind: str, key: str, *, before: ConfigEntry, replaced: Iterable[str], what: str
-) -> None:
-    """Delete the version `before` of an entry, with its secrets. Raises `RevisionMoved`."""
+    app: AppContext,
+    kind: str,
+    key: str,
+    *,
+    match: str | None,
+    replaced: Callable[[ConfigEntry], Iterable[str]],
+    what: str,
+) -> bool:
+    """Delete an entry with the secrets that `replaced` returns for it; return False if there is none. `match`: see
+    `etags.match_etag`. Raises `RevisionMoved`."""
+    before = await read_for_change(app, kind, key, match, what)
+    if before is None:
+        return False
     try:
         await app.store.entries.delete(kind, key, after=before.version)
     except EntryMoved:
         raise revision_moved(what) from None
-    await delete_secrets(app, replaced)
+    await delete_secrets(app, replaced(before))
+    return True
 
 
 async def delete_secrets(app: AppContext, names: Iterable[str]) -> None:

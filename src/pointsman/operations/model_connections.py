@@ -17,16 +17,16 @@ from typing import ClassVar, Final
 import msgspec
 from typing_extensions import TypedDict
 
-from pointsman.auth.vault import VAULT
+from pointsman.auth.sealed_entries import delete_sealed, read_for_change, sealed_name, write_sealed
 from pointsman.context import AppContext
-from pointsman.errors import CallerError
+from pointsman.errors import CallerError, FieldInvalid
 from pointsman.etags import content_etag, delete_after, etag_of, matched_entry, put_after
 from pointsman.extras import install_hint, is_importable, is_installed
 from pointsman.models.prices import listed_models
 from pointsman.models.provider import HANDLE, KINDS, Provider, ProviderSettings
 from pointsman.models.transport import PydanticModels, is_scripted, split_name
 from pointsman.operations.model_ping import ModelPing, ping_model
-from pointsman.ports import Clock, SecretRule
+from pointsman.ports import Clock
 from pointsman.settings import Settings
 from pointsman.store.api import ConfigStore
 from pointsman.values import Instant
@@ -76,7 +76,7 @@ OFFERED: Final = (
 LISTED_MAX: Final = 80
 
 
-class ProviderInvalid(CallerError):
+class ProviderInvalid(FieldInvalid):
     """The connection of a provider is incomplete, or one of its parts is invalid."""
 
     code: ClassVar[str] = "provider-invalid"
@@ -272,11 +272,10 @@ async def connect_provider(
     `Vault.set`.
     """
     _check(app.settings, name, request)
-    entries, what = app.store.entries, f"the provider {name!r}"
-    after = await matched_entry(entries, PROVIDER, name, match, what)
-    stored = _connected(app)
+    what, stored = f"the provider {name!r}", _connected(app)
+    entry = await read_for_change(app, PROVIDER, name, match, what)
+    before = None if entry is None else msgspec.convert(entry.value, StoredProvider)
     await stored.refresh()
-    before = stored.records.get(name)
     record = StoredProvider(
         name=name,
         kind=request.kind,
@@ -295,9 +294,11 @@ async def connect_provider(
         if not ping["ok"]:
             return {"saved": False, "ping": ping, "default": app.services.models.choice.default or None}
     if key:
-        record = msgspec.structs.replace(record, secret=secret_of(name))
-        await app[VAULT].set(record.secret, key, rule=SecretRule(), by=by)
-    await put_after(entries, PROVIDER, name, msgspec.to_builtins(record), after=after, what=what)
+        record = msgspec.structs.replace(record, secret=sealed_name(f"MODEL_KEY_{name}"))
+    entered = {record.secret: key} if key else {}
+    replaced = [one for one in _secret_of(before) if one != record.secret]
+    value = msgspec.to_builtins(record)
+    await write_sealed(app, PROVIDER, name, value, before=entry, entered=entered, replaced=replaced, by=by, what=what)
     stored.changed()
     await app.services.models.refresh()
     if request.default:
@@ -312,14 +313,16 @@ async def disconnect_provider(app: AppContext, name: str, *, match: str | None =
     entry = await app.store.entries.find(PROVIDER, name)
     if entry is None:
         raise NoSuchProvider(f"no provider {name[:60]!r} is connected", hint="GET /api/models lists the providers.")
-    record = msgspec.convert(entry.value, StoredProvider)
-    what = f"the provider {name!r}"
-    after = await matched_entry(app.store.entries, PROVIDER, name, match, what)
-    await delete_after(app.store.entries, PROVIDER, name, after=after, what=what)
+    await delete_sealed(
+        app,
+        PROVIDER,
+        name,
+        match=match,
+        replaced=lambda one: _secret_of(msgspec.convert(one.value, StoredProvider)),
+        what=f"the provider {name!r}",
+    )
     if stored.default.partition(":")[0] == name:
         await app.store.entries.delete(DEFAULT, DEFAULT)
-    if record.secret and any(one.name == record.secret for one in await app[VAULT].all()):
-        await app[VAULT].delete(record.secret)
     stored.changed()
     await app.services.models.refresh()
 
@@ -350,9 +353,9 @@ async def choose_default(app: AppContext, model: str, *, by: str, match: str | N
     await app.services.models.refresh()
 
 
-def secret_of(name: str) -> str:
-    """Return the name of the secret with the key of a provider."""
-    return f"MODEL_KEY_{name.upper().replace('-', '_')}"
+def _secret_of(record: StoredProvider | None) -> list[str]:
+    """Return the secret with the key of a provider; none if it has none."""
+    return [record.secret] if record is not None and record.secret else []
 
 
 def connected_records(app: AppContext) -> Mapping[str, StoredProvider]:
@@ -382,11 +385,14 @@ def _check(settings: Settings, name: str, request: ConnectionRequest) -> None:
     """Raise `ProviderInvalid` for parts that cannot be used, `ProviderInSettings`."""
     if NAME.fullmatch(name) is None:
         hint = "Use 1 to 40 lower-case letters, digits and hyphens; it must begin with a letter."
-        raise ProviderInvalid(f"{name[:60]!r} is not a valid name of a provider", hint=hint)
+        raise ProviderInvalid(f"{name[:60]!r} is not a valid name of a provider", hint=hint, field="name")
     if request.kind not in OFFERED:
-        raise ProviderInvalid(f"{request.kind[:60]!r} cannot be connected", hint=f"Known: {', '.join(OFFERED)}.")
+        raise ProviderInvalid(
+            f"{request.kind[:60]!r} cannot be connected", hint=f"Known: {', '.join(OFFERED)}.", field="kind"
+        )
     if name in KINDS and name != request.kind:
-        raise ProviderInvalid(f"{name!r} is the name of another kind of provider", hint="Choose another name.")
+        hint = "Choose another name."
+        raise ProviderInvalid(f"{name!r} is the name of another kind of provider", hint=hint, field="name")
     if source := set_by(settings, name):
         where = (
             settings.sources.get("providers", "pointsman.toml") if source == "settings" else f"the variable {source}"
@@ -398,9 +404,12 @@ def _check(settings: Settings, name: str, request: ConnectionRequest) -> None:
     if request.model:
         _check_model(request.model)
     elif request.default or request.test:
-        raise ProviderInvalid("the model is missing", hint="Name the model to test, and to use as the default model.")
+        hint = "Name the model to test, and to use as the default model."
+        raise ProviderInvalid("the model is missing", hint=hint, field="model")
     if request.region and REGION.fullmatch(request.region) is None:
-        raise ProviderInvalid(f"{request.region[:60]!r} is not a region", hint="For example: eu-central-1.")
+        raise ProviderInvalid(
+            f"{request.region[:60]!r} is not a region", hint="For example: eu-central-1.", field="region"
+        )
     _check_address(settings, request)
 
 
@@ -408,11 +417,15 @@ def _check_address(settings: Settings, request: ConnectionRequest) -> None:
     address = request.base_url.strip()
     if not address:
         if KINDS[request.kind].needs_address:
-            raise ProviderInvalid("the address is missing", hint="For example: http://127.0.0.1:11434/v1.")
+            raise ProviderInvalid(
+                "the address is missing", hint="For example: http://127.0.0.1:11434/v1.", field="baseUrl"
+            )
         return
     if request.kind not in TYPED_ADDRESS:
         hint = "Leave it empty, or connect it as openai-compatible."
-        raise ProviderInvalid(f"a provider of the kind {request.kind!r} has a fixed address", hint=hint)
+        raise ProviderInvalid(
+            f"a provider of the kind {request.kind!r} has a fixed address", hint=hint, field="baseUrl"
+        )
     import httpx2
 
     from pointsman.tools.egress.addresses import AddressRefused  # Deferred: they load an HTTP client.
@@ -421,18 +434,22 @@ def _check_address(settings: Settings, request: ConnectionRequest) -> None:
     try:
         url = httpx2.URL(address)
     except httpx2.InvalidURL:
-        raise ProviderInvalid("the address is not a web address", hint="Write https://host/path.") from None
+        hint = "Write https://host/path."
+        raise ProviderInvalid("the address is not a web address", hint=hint, field="baseUrl") from None
     if url.query or url.fragment:
-        raise ProviderInvalid("the address has a query or a fragment", hint="Write https://host/path.")
+        hint = "Write https://host/path."
+        raise ProviderInvalid("the address has a query or a fragment", hint=hint, field="baseUrl")
     try:
         admit(url, settings.http.egress_policy())
     except AddressRefused as why:
-        raise ProviderInvalid(str(why), hint=why.hint) from None
+        raise ProviderInvalid(str(why), hint=why.hint, field="baseUrl") from None
 
 
 def _check_model(model: str) -> None:
     if len(model) > MODEL_CHARS_MAX or not model.isprintable() or " " in model:
-        raise ProviderInvalid("the name of the model is not valid", hint="Write it as its provider does.")
+        raise ProviderInvalid(
+            "the name of the model is not valid", hint="Write it as its provider does.", field="model"
+        )
 
 
 def _check_key(record: StoredProvider, before: StoredProvider | None, key: str | None) -> None:
@@ -442,9 +459,10 @@ def _check_key(record: StoredProvider, before: StoredProvider | None, key: str |
         return
     has_key = before is not None and bool(before.secret)
     if has_key and before is not None and before.place != record.place:
-        raise ProviderInvalid("the address changed, so the key must be entered again", hint="Paste the key.")
+        hint = "Paste the key."
+        raise ProviderInvalid("the address changed, so the key must be entered again", hint=hint, field="key")
     if KINDS[record.kind].needs_key and not has_key:
-        raise ProviderInvalid("the key is missing", hint="Paste an API key of the provider.")
+        raise ProviderInvalid("the key is missing", hint="Paste an API key of the provider.", field="key")
 
 
 async def _test(app: AppContext, record: StoredProvider, key: str | None, model: str) -> ModelPing:

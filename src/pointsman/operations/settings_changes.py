@@ -173,10 +173,9 @@ async def change_setting(app: AppContext, name: str, value: Json, *, by: str, ma
 async def unset_setting(app: AppContext, name: str, *, match: str | None = None) -> None:
     """Delete what was entered for a setting, with its secret. Raises `NoSuchSetting`, `RevisionMoved`."""
     what = _what(name)
-    before = await read_for_change(app, KIND, name, match, what)
-    if before is None:
+    if await app.store.entries.find(KIND, name) is None:
         raise NoSuchSetting(f"nothing was entered for {name[:60]!r}", hint="GET /api/settings lists the settings.")
-    await delete_sealed(app, KIND, name, before=before, replaced=_secret_of(before), what=what)
+    await delete_sealed(app, KIND, name, match=match, replaced=_secret_of, what=what)
     await app.settings.refresh(at_once=True)
 
 

@@ -18,11 +18,10 @@ import msgspec
 from msgspec import Struct
 from pydantic import ValidationError
 
-from pointsman.auth.vault import VAULT
+from pointsman.auth.sealed_entries import delete_sealed, read_for_change, sealed_name, write_sealed
 from pointsman.context import AppContext, Part
-from pointsman.errors import CallerError
-from pointsman.etags import content_etag, delete_after, etag_of, matched_entry, put_after
-from pointsman.ports import SecretRule
+from pointsman.errors import CallerError, FieldInvalid
+from pointsman.etags import content_etag, etag_of
 from pointsman.settings import HANDLE, Settings
 from pointsman.settings.sections import NotificationSettings
 from pointsman.store.records import ConfigEntry
@@ -39,7 +38,7 @@ Format: TypeAlias = Literal["json", "slack", "teams", "mail"]
 NoticeEvent: TypeAlias = Literal["gate", "completed", "failed", "cancelled", "interrupted"]
 
 
-class NotificationInvalid(CallerError):
+class NotificationInvalid(FieldInvalid):
     """A part of a destination is missing or invalid."""
 
     code: ClassVar[str] = "notification-invalid"
@@ -91,7 +90,10 @@ class StoredDestination(Struct, frozen=True, kw_only=True, omit_defaults=True):
     language: str = ""
     shown: str = ""
     """Scheme and host of the address."""
-    signed: bool = False
+    url_secret: str = ""
+    """Name of the secret with the address; empty: it has none."""
+    key_secret: str = ""
+    """Name of the secret with the key that signs; empty: messages are not signed."""
     changed: Instant = Instant(0.0)
     by: str = ""
 
@@ -100,8 +102,8 @@ class StoredDestination(Struct, frozen=True, kw_only=True, omit_defaults=True):
         """Return it as settings; address and key are handles."""
         members: JsonObject = {
             "format": self.format,
-            "url": "" if self.format == "mail" else HANDLE + url_secret(self.name),
-            "secret": HANDLE + key_secret(self.name) if self.signed else "",
+            "url": HANDLE + self.url_secret if self.url_secret else "",
+            "secret": HANDLE + self.key_secret if self.key_secret else "",
             "events": [*self.events],
             "workflows": [*self.workflows],
             "recipients": [{"name": one.name, "address": one.address} for one in self.recipients],
@@ -125,7 +127,7 @@ class DestinationReader:
     def __init__(self, app: AppContext) -> None:
         self._app = app
         self._read_at = float("-inf")
-        self._known = Destinations({}, frozenset())
+        self._known: Destinations = Destinations({}, frozenset())
 
     async def read(self) -> Destinations:
         """Return the destinations in effect. Raises the errors of the store."""
@@ -133,8 +135,10 @@ class DestinationReader:
         if not self._read_at <= now < self._read_at + KNOWN_FOR_S:
             stored = [read_destination(entry) for entry in await self._app.store.entries.list(KIND)]
             added = {one.name: one.setting for one in stored if one.name not in own}
-            self._known = Destinations({**own, **added}, frozenset(added))
-            self._read_at = now
+            known = Destinations({**own, **added}, frozenset(added))
+            if known != self._known:
+                await self._app.settings.refresh(at_once=True)  # Their secrets were stored before them.
+            self._known, self._read_at = known, now
         return self._known
 
     def changed(self) -> None:
@@ -147,16 +151,6 @@ DESTINATIONS: Final = Part[DestinationReader]("notification destinations", Desti
 
 def read_destination(entry: ConfigEntry) -> StoredDestination:
     return msgspec.convert(entry.value, StoredDestination)
-
-
-def url_secret(name: str) -> str:
-    """Return the name of the secret with the address of a destination."""
-    return f"NOTIFICATION_URL_{name.upper().replace('-', '_')}"
-
-
-def key_secret(name: str) -> str:
-    """Return the name of the secret with the key that signs."""
-    return f"NOTIFICATION_KEY_{name.upper().replace('-', '_')}"
 
 
 def set_by(settings: Settings, name: str) -> str:
@@ -183,19 +177,19 @@ def checked_destination(
     settings = app.settings
     if NAME.fullmatch(name) is None:
         hint = "Use 1 to 30 lower-case letters, digits and hyphens, beginning with a letter."
-        raise NotificationInvalid(f"{name[:60]!r} is not a valid name of a destination", hint=hint)
+        raise NotificationInvalid(f"{name[:60]!r} is not a valid name of a destination", hint=hint, field="name")
     if source := set_by(settings, name):
         hint = "Change it there and restart the server, or choose another name."
         raise NotificationInSettings(f"{source} has the destination {name!r}, and has precedence", hint=hint)
     if not request.events:
-        raise NotificationInvalid("no event is chosen", hint="Choose at least one.")
+        raise NotificationInvalid("no event is chosen", hint="Choose at least one.", field="events")
     _check_address(settings, request, before)
     if request.format == "mail" and settings.outgoing_mail is None:
-        raise NotificationInvalid("there is no mail server", hint="Enter it on the page Settings.")
+        hint = "Enter it on the page Settings."
+        raise NotificationInvalid("there is no mail server", hint=hint, field="format")
     if request.answer_links and not settings.server.url:
         hint = "The operator sets `url` under [server] in pointsman.toml."
-        raise NotificationInvalid("links for answers need the address of this server", hint=hint)
-    was_signed = before is not None and before.signed
+        raise NotificationInvalid("links for answers need the address of this server", hint=hint, field="answerLinks")
     record = StoredDestination(
         name=name,
         format=request.format,
@@ -205,7 +199,8 @@ def checked_destination(
         answer_links=request.answer_links,
         language=request.language,
         shown=public_address(request.url) if request.url else before.shown if before and not _is_mail(request) else "",
-        signed=request.format == "json" and (was_signed if request.key is None else bool(request.key)),
+        url_secret=_url_secret(name, request, before),
+        key_secret=_key_secret(name, request, before),
         changed=Instant(app.clock.now()),
         by=by,
     )
@@ -213,8 +208,32 @@ def checked_destination(
         _ = record.setting  # Validates it.
     except ValidationError as why:
         wrong = str(why.errors(include_url=False, include_context=False)[0]["msg"]).removeprefix("Value error, ")
-        raise NotificationInvalid(f"the destination cannot be used: {wrong}", hint="Correct this part.") from None
+        field = "recipients" if record.format == "mail" else ""
+        raise NotificationInvalid(
+            f"the destination cannot be used: {wrong}", hint="Correct this part.", field=field
+        ) from None
     return record
+
+
+def _url_secret(name: str, request: DestinationRequest, before: StoredDestination | None) -> str:
+    if _is_mail(request):
+        return ""
+    if request.url or before is None:
+        return sealed_name(f"NOTIFICATION_URL_{name}")
+    return before.url_secret
+
+
+def _key_secret(name: str, request: DestinationRequest, before: StoredDestination | None) -> str:
+    if request.format != "json" or request.key == "":
+        return ""
+    if request.key is None:
+        return "" if before is None else before.key_secret
+    return sealed_name(f"NOTIFICATION_KEY_{name}")
+
+
+def _secrets_of(record: StoredDestination | None) -> list[str]:
+    """Return the secrets that a record names."""
+    return [] if record is None else [one for one in (record.url_secret, record.key_secret) if one]
 
 
 def _is_mail(request: DestinationRequest) -> bool:
@@ -224,11 +243,11 @@ def _is_mail(request: DestinationRequest) -> bool:
 def _check_address(settings: Settings, request: DestinationRequest, before: StoredDestination | None) -> None:
     if _is_mail(request):
         if request.url or request.key:
-            raise NotificationInvalid("mail has no web address and no key", hint="Remove them.")
+            raise NotificationInvalid("mail has no web address and no key", hint="Remove them.", field="url")
         return
     if request.url is None or not request.url.strip():
         if before is None or not before.shown:
-            raise NotificationInvalid("the address is missing", hint="Paste the address of the webhook.")
+            raise NotificationInvalid("the address is missing", hint="Paste the address of the webhook.", field="url")
         return
     import httpx2
 
@@ -237,9 +256,10 @@ def _check_address(settings: Settings, request: DestinationRequest, before: Stor
     try:
         admit(httpx2.URL(request.url), settings.http.egress_policy())
     except httpx2.InvalidURL:
-        raise NotificationInvalid("the address is not a web address", hint="Write https://host/path.") from None
+        hint = "Write https://host/path."
+        raise NotificationInvalid("the address is not a web address", hint=hint, field="url") from None
     except AddressRefused as why:
-        raise NotificationInvalid(str(why), hint=why.hint) from None
+        raise NotificationInvalid(str(why), hint=why.hint, field="url") from None
 
 
 async def save_destination(
@@ -252,17 +272,17 @@ async def save_destination(
     errors of `Vault.set`.
     """
     what = f"the destination {name[:60]!r}"
-    before = await stored_destination(app, name)
+    entry = await read_for_change(app, KIND, name, match, what)
+    before = None if entry is None else read_destination(entry)
     record = checked_destination(app, name, request, before, by=by)
-    after = await matched_entry(app.store.entries, KIND, name, match, what)
-    if request.url and record.format != "mail":
-        await app[VAULT].set(url_secret(name), request.url.strip(), rule=SecretRule(), by=by)
-    if request.key and record.signed:
-        await app[VAULT].set(key_secret(name), request.key.strip(), rule=SecretRule(), by=by)
+    entered: dict[str, str] = {}
+    if request.url and record.url_secret:
+        entered[record.url_secret] = request.url.strip()
+    if request.key and record.key_secret:
+        entered[record.key_secret] = request.key.strip()
+    replaced = {*_secrets_of(before)} - {*_secrets_of(record)}
     value = msgspec.to_builtins(record)
-    await put_after(app.store.entries, KIND, name, value, after=after, what=what)
-    unused = ([url_secret(name)] if record.format == "mail" else []) + ([] if record.signed else [key_secret(name)])
-    await _delete_secrets(app, unused)
+    await write_sealed(app, KIND, name, value, before=entry, entered=entered, replaced=replaced, by=by, what=what)
     app[DESTINATIONS].changed()
     await app.settings.refresh(at_once=True)
     return etag_of(content_etag(value))
@@ -270,21 +290,14 @@ async def save_destination(
 
 async def delete_destination(app: AppContext, name: str, *, match: str | None = None) -> None:
     """Delete a destination with its address and key. Raises `NoSuchNotification`, `RevisionMoved`."""
-    what = f"the destination {name[:60]!r}"
     if await stored_destination(app, name) is None:
         hint = "GET /api/notifications lists the destinations."
         raise NoSuchNotification(f"no destination was added as {name[:60]!r}", hint=hint)
-    after = await matched_entry(app.store.entries, KIND, name, match, what)
-    await delete_after(app.store.entries, KIND, name, after=after, what=what)
-    await _delete_secrets(app, [url_secret(name), key_secret(name)])
+    what = f"the destination {name[:60]!r}"
+    await delete_sealed(
+        app, KIND, name, match=match, replaced=lambda entry: _secrets_of(read_destination(entry)), what=what
+    )
     app[DESTINATIONS].changed()
-
-
-async def _delete_secrets(app: AppContext, names: list[str]) -> None:
-    stored = {one.name for one in await app[VAULT].all()}
-    for name in names:
-        if name in stored:
-            await app[VAULT].delete(name)
 
 
 def destination_etag(entry: ConfigEntry) -> str:

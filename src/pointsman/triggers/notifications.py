@@ -830,7 +830,7 @@ async def try_destination(app: AppContext, name: str, request: DestinationReques
     typed: dict[str, str] = {}
     if request.url and record.format != "mail":
         typed["url"] = request.url.strip()
-    if request.key and record.signed:
+    if request.key and record.key_secret:
         typed["secret"] = request.key.strip()
     setting = record.setting.model_copy(update=typed)
     now = app.clock.now()

@@ -12,14 +12,13 @@ from pydantic import ValidationError
 from typing_extensions import TypedDict
 
 from pointsman.auth.redaction import redactor_for
-from pointsman.auth.vault import VAULT
+from pointsman.auth.sealed_entries import delete_sealed, read_for_change, sealed_name, write_sealed
 from pointsman.context import AppContext
 from pointsman.engine.failures import Failure
 from pointsman.engine.reports import ToolCall
 from pointsman.errors import OperatorError
-from pointsman.etags import content_etag, delete_after, etag_of, matched_entry, put_after
+from pointsman.etags import content_etag, etag_of
 from pointsman.executors.secrets import masked_failure
-from pointsman.ports import SecretRule
 from pointsman.redaction import Redaction, hiding
 from pointsman.settings import Settings
 from pointsman.tools.egress.addresses import AddressRefused, SecretRefused, read_host
@@ -260,8 +259,8 @@ async def connect_tools(
     """
     _check(app.settings, name, request)
     what = f"the connection {name!r}"
-    after = await matched_entry(app.store.entries, KIND, name, match, what)
-    before = await _stored(app, name)
+    entry = await read_for_change(app, KIND, name, match, what)
+    before = None if entry is None else read_connection(entry)
     try:
         connection, imported = await _connection(app, name, request, before, by=by)
     except OperatorError as why:
@@ -273,13 +272,10 @@ async def connect_tools(
         test = await _tested(app, connection, imported, key=key)
         if test["failure"] is not None:
             return {"saved": False, "test": test}, ""
-    own = connection.auth.secret if connection.auth.has_key else ""
-    if key is not None and own:
-        await app[VAULT].set(own, key, rule=SecretRule(), by=by)
-    value = msgspec.to_builtins(connection)
-    await put_after(app.store.entries, KIND, name, value, after=after, what=what)
-    if not own:
-        await _delete_key(app, before)
+    value, secret = msgspec.to_builtins(connection), connection.auth.secret
+    entered = {} if key is None else {secret: key}
+    replaced = [one for one in _key_of(before) if one != secret]
+    await write_sealed(app, KIND, name, value, before=entry, entered=entered, replaced=replaced, by=by, what=what)
     await app.tools.reconnect()
     return {"saved": True, "test": test}, etag_of(content_etag(value))
 
@@ -287,14 +283,11 @@ async def connect_tools(
 async def disconnect_tools(app: AppContext, name: str, *, match: str | None = None) -> None:
     """Delete a connection and its key. Raises `NoSuchToolConnection`, `RevisionMoved`."""
     what = f"the connection {name[:60]!r}"
-    before = await _stored(app, name)
-    if before is None:
+    if await _stored(app, name) is None:
         raise NoSuchToolConnection(
             f"no tools are connected as {name[:60]!r}", hint="GET /api/tool-connections lists them."
         )
-    after = await matched_entry(app.store.entries, KIND, name, match, what)
-    await delete_after(app.store.entries, KIND, name, after=after, what=what)
-    await _delete_key(app, before)
+    await delete_sealed(app, KIND, name, match=match, replaced=lambda entry: _key_of(read_connection(entry)), what=what)
     await app.tools.reconnect()
 
 
@@ -303,17 +296,17 @@ async def _stored(app: AppContext, name: str) -> ToolConnection | None:
     return None if entry is None else read_connection(entry)
 
 
-async def _delete_key(app: AppContext, before: ToolConnection | None) -> None:
-    """Delete the key that was entered for a connection, if there is one."""
-    if before is None or not before.auth.has_key:
-        return
-    if any(one.name == before.auth.secret for one in await app[VAULT].all()):
-        await app[VAULT].delete(before.auth.secret)
+def _key_of(before: ToolConnection | None) -> list[str]:
+    """Return the secret with the key that was entered for a connection; none if none was entered."""
+    return [before.auth.secret] if before is not None and before.auth.has_key else []
 
 
-def secret_of(name: str) -> str:
-    """Return the name of the secret with the key of a connection."""
-    return f"TOOL_KEY_{name.upper().replace('-', '_')}"
+def _secret_for(name: str, request: ToolConnectionRequest, before: ToolConnection | None) -> str:
+    """Return the name of the secret that a connection will send: of a stored one, of the key it has, or a new one."""
+    if request.auth not in ("bearer", "header", "query"):
+        return request.secret
+    kept = [] if _key_value(request) is not None else _key_of(before)
+    return kept[0] if kept else sealed_name(f"TOOL_KEY_{name}")
 
 
 def _key_value(request: ToolConnectionRequest) -> str | None:
@@ -330,10 +323,12 @@ def _must_have_key(connection: ToolConnection, before: ToolConnection | None, ke
     if key is not None or not connection.auth.has_key:
         return
     if before is None or not before.auth.has_key:
-        raise ToolConnectionInvalid("the key is missing", hint="Paste the key of the service.")
+        raise ToolConnectionInvalid("the key is missing", hint="Paste the key of the service.", field="key")
     if before.place != connection.place or not {*connection.origins} <= {*before.origins}:
         raise ToolConnectionInvalid(
-            "the address or the authentication changed, so the key must be entered again", hint="Paste the key."
+            "the address or the authentication changed, so the key must be entered again",
+            hint="Paste the key.",
+            field="key",
         )
 
 
@@ -341,40 +336,44 @@ def _check(settings: Settings, name: str, request: ToolConnectionRequest) -> Non
     """Raise `ToolConnectionInvalid` for parts that cannot be used, `ToolConnectionInSettings`."""
     if NAME.fullmatch(name) is None or name == "workflow":
         hint = "Use 1 to 30 lower-case letters, digits and hyphens, beginning with a letter; not `workflow`."
-        raise ToolConnectionInvalid(f"{name[:60]!r} is not a valid name of a connection", hint=hint)
+        raise ToolConnectionInvalid(f"{name[:60]!r} is not a valid name of a connection", hint=hint, field="name")
     if source := set_by(settings, name):
         raise ToolConnectionInSettings(
             f"{source} configures the MCP server {name!r}, and has precedence",
             hint="Remove it there and restart the server, or choose another name.",
         )
     if not request.tools or not all(pattern.strip() for pattern in request.tools):
-        raise ToolConnectionInvalid("no tool is chosen", hint="Choose at least one tool, or `*` for all.")
+        raise ToolConnectionInvalid(
+            "no tool is chosen", hint="Choose at least one tool, or `*` for all.", field="tools"
+        )
     if not TIMEOUT_S_MIN <= request.timeout_s <= TIMEOUT_S_MAX:
         hint = f"Use {TIMEOUT_S_MIN:g} to {TIMEOUT_S_MAX:g} seconds."
-        raise ToolConnectionInvalid(f"the time limit is {request.timeout_s:g} s", hint=hint)
+        raise ToolConnectionInvalid(f"the time limit is {request.timeout_s:g} s", hint=hint, field="timeoutS")
     _check_auth(request)
     if request.kind == "mcp":
         _check_server(settings, request)
         return
     if bool(request.document) == bool(request.url):
-        raise ToolConnectionInvalid("the document is missing", hint="Give its address, or its text, and not both.")
+        hint = "Give its address, or its text, and not both."
+        raise ToolConnectionInvalid("the document is missing", hint=hint, field="url")
     if request.command:
-        raise ToolConnectionInvalid("a document has no command", hint="Remove the command.")
+        raise ToolConnectionInvalid("a document has no command", hint="Remove the command.", field="command")
     if request.url:
-        check_address(settings, request.url)
+        check_address(settings, request.url, field="url")
     if request.server:
-        check_address(settings, request.server)
+        check_address(settings, request.server, field="server")
     for host in request.hosts:
         _check_host(host)
 
 
 def _check_server(settings: Settings, request: ToolConnectionRequest) -> None:
     if bool(request.url) == bool(request.command):
-        raise ToolConnectionInvalid("the server is missing", hint="Give its address, or its command, and not both.")
+        hint = "Give its address, or its command, and not both."
+        raise ToolConnectionInvalid("the server is missing", hint=hint, field="url")
     if request.document or request.server or request.hosts:
         raise ToolConnectionInvalid("an MCP server has no document and no hosts", hint="Remove them.")
     if request.url:
-        check_address(settings, request.url)
+        check_address(settings, request.url, field="url")
         return
     if not allows_command(settings, request.command):
         raise command_refused(request.command)
@@ -384,8 +383,9 @@ def _check_server(settings: Settings, request: ToolConnectionRequest) -> None:
         )
 
 
-def check_address(settings: Settings, address: str) -> None:
-    """Raise `ToolConnectionInvalid` for an address that is not a web address, or that `[http]` does not allow."""
+def check_address(settings: Settings, address: str, *, field: str = "") -> None:
+    """Raise `ToolConnectionInvalid` for an address that is not a web address, or that `[http]` does not allow. `field`:
+    the field of the request with the address."""
     import httpx2
 
     from pointsman.tools.egress.http_calls import admit  # Deferred: it loads an HTTP client.
@@ -393,34 +393,41 @@ def check_address(settings: Settings, address: str) -> None:
     try:
         url = httpx2.URL(address)
         if url.fragment or any(sign in address for sign in "{}"):
-            raise ToolConnectionInvalid("the address has a fragment or a brace", hint="Write https://host/path.")
+            hint = "Write https://host/path."
+            raise ToolConnectionInvalid("the address has a fragment or a brace", hint=hint, field=field)
         admit(url, settings.http.egress_policy())
     except httpx2.InvalidURL:
-        raise ToolConnectionInvalid("the address is not a web address", hint="Write https://host/path.") from None
+        hint = "Write https://host/path."
+        raise ToolConnectionInvalid("the address is not a web address", hint=hint, field=field) from None
     except AddressRefused as why:
-        raise ToolConnectionInvalid(str(why), hint=why.hint) from None
+        raise ToolConnectionInvalid(str(why), hint=why.hint, field=field) from None
 
 
 def _check_host(host: str) -> None:
     try:
         pattern = read_host(host)
     except ValueError as why:
-        raise ToolConnectionInvalid(str(why), hint="For example: api.example.com.") from None
+        raise ToolConnectionInvalid(str(why), hint="For example: api.example.com.", field="hosts") from None
     if pattern is None:
-        raise ToolConnectionInvalid("any host is too much", hint="Name the hosts, for example *.example.com.")
+        hint = "Name the hosts, for example *.example.com."
+        raise ToolConnectionInvalid("any host is too much", hint=hint, field="hosts")
 
 
 def _check_auth(request: ToolConnectionRequest) -> None:
     name = request.auth_name
     if request.auth == "query" and request.kind == "mcp":
-        raise ToolConnectionInvalid("an MCP server receives no key in the query", hint="Choose a header.")
+        raise ToolConnectionInvalid("an MCP server receives no key in the query", hint="Choose a header.", field="auth")
     if request.auth in ("header", "query") and not name:
-        raise ToolConnectionInvalid("the name of the header or parameter is missing", hint="For example: X-API-Key.")
+        hint = "For example: X-API-Key."
+        raise ToolConnectionInvalid("the name of the header or parameter is missing", hint=hint, field="authName")
     allowed = name.replace("-", "").replace("_", "").isalnum() and name.isascii() and len(name) <= PARAMETER_CHARS_MAX
     if name and (not allowed or name.lower() in HEADER_REFUSED):
-        raise ToolConnectionInvalid(f"{name[:60]!r} cannot carry a key", hint="For example: X-API-Key.")
+        raise ToolConnectionInvalid(
+            f"{name[:60]!r} cannot carry a key", hint="For example: X-API-Key.", field="authName"
+        )
     if (request.auth == "secret") != bool(request.secret):
-        raise ToolConnectionInvalid("the secret is missing, or not used", hint="Name a secret of the page Secrets.")
+        hint = "Name a secret of the page Secrets."
+        raise ToolConnectionInvalid("the secret is missing, or not used", hint=hint, field="secret")
 
 
 async def _connection(
@@ -428,7 +435,7 @@ async def _connection(
 ) -> tuple[ToolConnection, OpenApiImport | None]:
     """Return the record of a request, and the operations of its document. Raises `ToolConnectionInvalid`,
     `OpenApiUnreadable`, and the errors of fetching the document."""
-    own = secret_of(name) if request.auth in ("bearer", "header", "query") else request.secret
+    own = _secret_for(name, request, before)
     connection = ToolConnection(
         name=name,
         kind=request.kind,
@@ -459,11 +466,12 @@ async def _check_secret(settings: Settings, connection: ToolConnection) -> None:
     name = connection.auth.secret
     await settings.refresh(at_once=True)
     if settings.secret(name) is None:
-        raise ToolConnectionInvalid(f"there is no secret {name[:100]!r}", hint="Create it on the page Secrets.")
+        hint = "Create it on the page Secrets."
+        raise ToolConnectionInvalid(f"there is no secret {name[:100]!r}", hint=hint, field="secret")
     try:
         must_allow(name, settings.rule(name), connection.origins)
     except SecretRefused as why:
-        raise ToolConnectionInvalid(str(why), hint=why.hint) from None
+        raise ToolConnectionInvalid(str(why), hint=why.hint, field="secret") from None
 
 
 async def _imported(app: AppContext, request: ToolConnectionRequest, *, by: str) -> OpenApiImport:
@@ -482,7 +490,9 @@ def _chosen(imported: OpenApiImport, patterns: Sequence[str]) -> dict[str, JsonO
         if any(fnmatchcase(name, pattern) for pattern in patterns)
     }
     if not found:
-        raise ToolConnectionInvalid("the document has none of the chosen operations", hint="Choose others.")
+        raise ToolConnectionInvalid(
+            "the document has none of the chosen operations", hint="Choose others.", field="tools"
+        )
     return found
 
 
@@ -517,7 +527,9 @@ def _check_described(settings: Settings, connection: ToolConnection) -> None:
         check_address(settings, origin)
         if not host_allowed(httpx2.URL(origin), connection.hosts):
             raise ToolConnectionInvalid(
-                f"operations call {origin}, which is not among the allowed hosts", hint="Add it, or choose others."
+                f"operations call {origin}, which is not among the allowed hosts",
+                hint="Add it, or choose others.",
+                field="hosts",
             )
 
 

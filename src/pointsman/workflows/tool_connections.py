@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from fnmatch import fnmatchcase
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Final, Literal, TypeAlias, cast
@@ -23,7 +24,7 @@ import msgspec
 from pointsman.auth.redaction import known_redaction
 from pointsman.definition.model.base import Duration
 from pointsman.engine.failures import Failure
-from pointsman.errors import CallerError
+from pointsman.errors import CallerError, FieldInvalid, OperatorError
 from pointsman.ports import Clock, SecretRule
 from pointsman.settings import HANDLE, Settings
 from pointsman.store.api import ConfigStore
@@ -48,7 +49,7 @@ ConnectionKind: TypeAlias = Literal["mcp", "openapi"]
 AuthType: TypeAlias = Literal["none", "bearer", "header", "query", "secret"]
 
 
-class ToolConnectionInvalid(CallerError):
+class ToolConnectionInvalid(FieldInvalid):
     """A part of a connection is missing or invalid."""
 
     code: ClassVar[str] = "tool-connection-invalid"
@@ -138,6 +139,7 @@ def command_refused(command: Sequence[str]) -> ToolConnectionInvalid:
     return ToolConnectionInvalid(
         f"the settings do not allow to start {' '.join(command)[:200]!r}",
         hint="The operator can allow it in pointsman.toml and restart the server: [connections] mcp_commands.",
+        field="command",
     )
 
 
@@ -145,7 +147,7 @@ class ConnectionSecrets:
     """The secret of one connection, for its calls."""
 
     def __init__(self, settings: Settings, connection: ToolConnection, *, key: str | None = None) -> None:
-        """`key`: the value of an entered key before it is stored."""
+        """`key`: the value of the entered key; None: it is looked up when it is sent."""
         self._settings = settings
         self._connection = connection
         self._key = key
@@ -342,12 +344,21 @@ class StoredToolConnections:
         before, after = self._open, dict[str, tuple[ToolConnection, ToolSource]]()
         for name, record in records.items():
             is_same = name in before and before[name][0] == record
-            after[name] = before[name] if is_same else (record, source_of(self._settings, record))
+            after[name] = before[name] if is_same else (record, self._source(record))
         self._open, self.sources = after, tuple(source for _, source in after.values())
         self.version += 1
         for _, source in before.values():
             if source not in self.sources:
                 source.retire()
+
+    def _source(self, record: ToolConnection) -> ToolSource:
+        """Return the tools with the key of this version of a connection: when another version replaces it, its key is
+        deleted, and it is used here for up to a second."""
+        key: str | None = None
+        if record.auth.has_key:
+            with suppress(OperatorError):  # The vault cannot be opened: a call reports it.
+                key = self._settings.secret(record.auth.secret)
+        return source_of(self._settings, record, key=key)
 
     def changed(self) -> None:
         """Read the entries at the next `refresh`, because this process changed them."""
