@@ -53,7 +53,7 @@ async def test_a_destination_is_added_tested_and_deleted_by_form(opens: Opens, m
             await expect(page.get_by_text("alerts", exact=True).first).to_be_visible()
             await expect(page.get_by_text("/hook")).to_have_count(0)
             await screenshot(page, "destinations")
-            await page.get_by_role("button", name="Delete destination alerts?").click()
+            await page.get_by_role("button", name="Delete destination alerts").click()
             dialog = page.get_by_role("dialog")
             await dialog.get_by_role("button", name="Delete", exact=True).click()
             await expect(page.get_by_role("dialog")).to_have_count(0)

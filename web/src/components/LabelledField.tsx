@@ -37,9 +37,9 @@ export function LabelledField(props: {
         required: props.required === true,
       })}
       {props.error ? (
-        <p id={`${id}-wrong`} className="mt-0.5 text-sm text-failed">
+        <div id={`${id}-wrong`} role="alert" className="mt-0.5 text-sm text-failed">
           {props.error}
-        </p>
+        </div>
       ) : null}
       {props.about ? (
         <p id={`${id}-about`} className="mt-0.5 text-xs text-ink-faint">

@@ -49,6 +49,19 @@ export const noModels: AnswerOf<"get", "/api/models"> = {
   providers: [],
 };
 
+export const setting = (name: string, value: unknown, more: Partial<Schemas["SettingView"]> = {}) => ({
+  name,
+  value,
+  source: "default",
+  effect: "restart" as const,
+  fixedBy: "",
+  entered: null,
+  changedAt: 0,
+  changedBy: "",
+  etag: "",
+  ...more,
+});
+
 export const entry = (executionId: string, more: Partial<ExecutionEntry> = {}) => ({
   executionId,
   workflowId: "letter",

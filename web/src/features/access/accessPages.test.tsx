@@ -1,7 +1,7 @@
 import { screen, waitFor, within } from "@testing-library/react";
 import { beforeEach, describe, expect, it } from "vitest";
 import type { Schemas } from "@/api/views";
-import { AT, keyed, local } from "@/testing/answers";
+import { AT, keyed, local, setting } from "@/testing/answers";
 import { dialog, fill, main, noDialog, open, rows, server } from "@/testing/page";
 import { refusal } from "@/testing/server";
 import type { Key, Person, Secret } from "./access";
@@ -185,7 +185,7 @@ describe("settings page", () => {
     server.get("/api/settings", {
       version: "1",
       store: "sqlite:///store.db",
-      settings: [{ name: "delays", value: false, source: "default" }],
+      settings: [setting("delays", false)],
     });
     const { user } = await open("/settings");
     await main().findByText(/sqlite:/);

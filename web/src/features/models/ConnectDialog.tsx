@@ -8,6 +8,7 @@ import { ErrorDetail } from "@/components/ErrorDetail";
 import { LabelledField } from "@/components/LabelledField";
 import { ErrorMessage } from "@/components/StatusMessage";
 import { SuggestionInput } from "@/components/SuggestionInput";
+import { type FormErrors, useFormErrors } from "@/components/useFormErrors";
 import {
   type Connected,
   connect,
@@ -18,6 +19,15 @@ import {
   productName,
 } from "./connections";
 import type { Models, Provider } from "./models";
+
+/** The fields that the form shows, by their names in requests. */
+const fieldsOf = (kind: ProviderKind, known: Provider | null): string[] => [
+  ...(isCompatible(kind.kind) && !known ? ["name"] : []),
+  ...(kind.needsAddress ? ["baseUrl"] : []),
+  ...(kind.takesRegion ? ["region"] : []),
+  "key",
+  "model",
+];
 
 interface Entered {
   name: string;
@@ -70,6 +80,7 @@ export function ConnectDialog(props: {
       props.onClose();
     },
   });
+  const errors = useFormErrors(saving.error, fieldsOf(kind, known));
   const failed = saving.data && !saving.data.saved ? saving.data : null;
   const isComplete =
     NAME.test(entered.name) &&
@@ -84,15 +95,16 @@ export function ConnectDialog(props: {
       about={t("connections.sealed")}
     >
       <form
+        ref={errors.form}
         className="space-y-4"
         onSubmit={(event) => {
           event.preventDefault();
           saving.mutate(true);
         }}
       >
-        {saving.isError ? <ErrorMessage error={saving.error} /> : null}
+        {errors.rest ? <ErrorMessage error={errors.rest} /> : null}
         {failed ? <TestFailed result={failed} /> : null}
-        <ConnectionFields kind={kind} known={known} entered={entered} change={change} />
+        <ConnectionFields kind={kind} known={known} entered={entered} change={change} errors={errors} />
         {mayDefault ? (
           <label className="flex items-center gap-2">
             <input
@@ -123,10 +135,11 @@ function ConnectionFields(props: {
   known: Provider | null;
   entered: Entered;
   change: (changed: Partial<Entered>) => void;
+  errors: FormErrors;
 }) {
   const { t } = useTranslation();
-  const { kind, known, entered, change } = props;
-  const wrongName = entered.name !== "" && !NAME.test(entered.name) ? t("connections.nameWrong") : undefined;
+  const { kind, known, entered, change, errors } = props;
+  const wrongName = entered.name !== "" && !NAME.test(entered.name) ? t("connections.nameWrong") : errors.at("name");
   const plain = (field: "name" | "address" | "region" | "apiVersion", example = "") => ({
     autoComplete: "off",
     spellCheck: false,
@@ -147,14 +160,19 @@ function ConnectionFields(props: {
         </LabelledField>
       ) : null}
       {kind.needsAddress ? (
-        <LabelledField name={t("connections.address")} about={t("connections.addressAbout")} required>
+        <LabelledField
+          name={t("connections.address")}
+          about={t("connections.addressAbout")}
+          error={errors.at("baseUrl")}
+          required
+        >
           {(its) => (
             <input {...its} {...plain("address", EXAMPLE_ADDRESSES[kind.kind] ?? "https://llm.example.com/v1")} />
           )}
         </LabelledField>
       ) : null}
       {kind.takesRegion ? (
-        <LabelledField name={t("connections.region")}>
+        <LabelledField name={t("connections.region")} error={errors.at("region")}>
           {(its) => <input {...its} {...plain("region", "eu-central-1")} />}
         </LabelledField>
       ) : null}
@@ -163,7 +181,12 @@ function ConnectionFields(props: {
           {(its) => <input {...its} {...plain("apiVersion", "2025-04-01-preview")} />}
         </LabelledField>
       ) : null}
-      <LabelledField name={t("connections.key")} about={keyAbout} required={kind.needsKey && !known}>
+      <LabelledField
+        name={t("connections.key")}
+        about={keyAbout}
+        error={errors.at("key")}
+        required={kind.needsKey && !known}
+      >
         {(its) => (
           <input
             {...its}
@@ -175,7 +198,12 @@ function ConnectionFields(props: {
           />
         )}
       </LabelledField>
-      <LabelledField name={t("connections.model")} about={t("connections.modelAbout")} required>
+      <LabelledField
+        name={t("connections.model")}
+        about={t("connections.modelAbout")}
+        error={errors.at("model")}
+        required
+      >
         {(its) => (
           <SuggestionInput
             {...its}

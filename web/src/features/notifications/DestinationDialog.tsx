@@ -6,6 +6,7 @@ import { Dialog } from "@/components/Dialog";
 import { DialogActions } from "@/components/DialogActions";
 import { LabelledField } from "@/components/LabelledField";
 import { ErrorMessage } from "@/components/StatusMessage";
+import { type FormErrors, useFormErrors } from "@/components/useFormErrors";
 import {
   type Address,
   type DestinationDraft,
@@ -35,7 +36,7 @@ export function DestinationDialog(props: { known: Address | null; onDone: () => 
     mutationFn: () => saveDestination(draft.name, destinationBody(draft), known),
     onSuccess: props.onDone,
   });
-  const failed = saving.error ?? trying.error;
+  const errors = useFormErrors(saving.error ?? trying.error, fieldsOf(draft, known));
   const isBusy = saving.isPending || trying.isPending;
   return (
     <Dialog
@@ -44,21 +45,29 @@ export function DestinationDialog(props: { known: Address | null; onDone: () => 
       title={t(known ? "notifications.changeNamed" : "notifications.add", { name: known?.name })}
     >
       <form
+        ref={errors.form}
         className="space-y-3"
         onSubmit={(event) => {
           event.preventDefault();
+          trying.reset();
           saving.mutate();
         }}
       >
-        {failed ? <ErrorMessage error={failed} /> : null}
-        <DestinationFields draft={draft} change={change} known={known} />
+        {errors.rest ? <ErrorMessage error={errors.rest} /> : null}
+        <DestinationFields draft={draft} change={change} known={known} errors={errors} />
         {trying.data ? (
           <p role="status" className={trying.data.sent ? "text-done" : "text-failed"}>
             {trying.data.sent ? t("notifications.testSent") : t("notifications.testFailed", { why: trying.data.error })}
           </p>
         ) : null}
         <DialogActions onClose={props.onClose}>
-          <Button disabled={isBusy || !draft.name} onClick={() => trying.mutate()}>
+          <Button
+            disabled={isBusy || !draft.name}
+            onClick={() => {
+              saving.reset();
+              trying.mutate();
+            }}
+          >
             {t("notifications.sendTest")}
           </Button>
           <Button kind="primary" type="submit" disabled={isBusy}>
@@ -72,17 +81,26 @@ export function DestinationDialog(props: { known: Address | null; onDone: () => 
 
 type TextName = "name" | "url" | "key" | "recipients" | "workflows";
 
+/** The fields that the form shows. */
+function fieldsOf(draft: DestinationDraft, known: Address | null): string[] {
+  const isMail = draft.format === "mail";
+  const byFormat = isMail ? ["recipients", "answerLinks"] : draft.format === "json" ? ["url", "key"] : ["url"];
+  return [...(known ? [] : ["name"]), "format", ...byFormat, "events", "workflows"];
+}
+
 function DestinationFields(props: {
   draft: DestinationDraft;
   change: (part: Partial<DestinationDraft>) => void;
   known: Address | null;
+  errors: FormErrors;
 }) {
   const { t } = useTranslation();
-  const { draft, change, known } = props;
+  const { draft, change, known, errors } = props;
   const text = (name: TextName, about: string, more: { required?: boolean; placeholder?: string; lines?: number }) => (
     <TextField
       name={t(`notifications.fields.${name}`)}
       about={about}
+      error={errors.at(name)}
       value={draft[name]}
       isSecret={name === "key"}
       onChange={(value) => change({ [name]: value })}
@@ -92,7 +110,7 @@ function DestinationFields(props: {
   return (
     <>
       {known ? null : text("name", t("notifications.nameAbout"), { required: true, placeholder: "alerts" })}
-      <LabelledField name={t("notifications.format")}>
+      <LabelledField name={t("notifications.format")} error={errors.at("format")}>
         {(its) => (
           <select
             {...its}
@@ -131,6 +149,7 @@ function DestinationFields(props: {
             {t(`notifications.kinds.${event}`)}
           </Check>
         ))}
+        <CheckError>{errors.at("events")}</CheckError>
       </fieldset>
       {text("workflows", t("notifications.workflowsAbout"), { lines: 2 })}
       {draft.format === "mail" ? (
@@ -138,13 +157,24 @@ function DestinationFields(props: {
           {t("notifications.answerLinksField")}
         </Check>
       ) : null}
+      <CheckError>{errors.at("answerLinks")}</CheckError>
     </>
   );
+}
+
+/** The error of check boxes. */
+function CheckError({ children }: { children: ReactNode }) {
+  return children ? (
+    <div role="alert" className="text-sm text-failed">
+      {children}
+    </div>
+  ) : null;
 }
 
 function TextField(props: {
   name: string;
   about: string;
+  error: ReactNode;
   value: string;
   isSecret: boolean;
   required?: boolean;
@@ -153,7 +183,7 @@ function TextField(props: {
   onChange: (value: string) => void;
 }) {
   return (
-    <LabelledField name={props.name} about={props.about} required={props.required === true}>
+    <LabelledField name={props.name} about={props.about} error={props.error} required={props.required === true}>
       {(its) => {
         const shared = {
           ...its,

@@ -112,7 +112,7 @@ function DestinationList(props: {
                 <Button
                   kind="danger"
                   onClick={() => props.onDelete(one)}
-                  aria-label={t("notifications.deleteNamed", { name: one.name })}
+                  aria-label={t("notifications.deleteLabel", { name: one.name })}
                 >
                   {t("notifications.delete")}
                 </Button>

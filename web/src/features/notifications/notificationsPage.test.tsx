@@ -81,7 +81,7 @@ describe("notifications page", () => {
     await user.click(dialog.getByRole("button", { name: "Send a test" }));
     await dialog.findByText("The test was not sent: answered 403");
     await user.click(dialog.getByRole("button", { name: "Save" }));
-    await user.click(await screen.findByRole("button", { name: "Delete destination alerts?" }));
+    await user.click(await screen.findByRole("button", { name: "Delete destination alerts" }));
     expect(sent).toMatchObject([{ format: "slack", url: "https://chat.example.com/1", events: ["failed"] }]);
     await user.click(within(await screen.findByRole("dialog")).getByRole("button", { name: "Delete" }));
     await screen.findByText("Set in pointsman.toml");

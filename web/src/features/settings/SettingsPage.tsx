@@ -1,26 +1,20 @@
-import { queryOptions, useQuery } from "@tanstack/react-query";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
-import { apiRequest } from "@/api/http";
 import { ready } from "@/api/queries";
 import type { Schemas } from "@/api/views";
 import { Chip } from "@/components/Chip";
 import { Card, DescriptionList, PageSection } from "@/components/DescriptionList";
-import { Listing } from "@/components/Listing";
 import { Page } from "@/components/Page";
 import { QueryResult } from "@/components/QueryResult";
-import { SearchBox } from "@/components/SearchBox";
-import { EmptyMessage } from "@/components/StatusMessage";
+import { MailDialog } from "./MailDialog";
+import { MailSection } from "./MailSection";
+import { SettingDialog } from "./SettingDialog";
+import { SettingsTable } from "./SettingsTable";
+import { type Setting, settings } from "./settings";
 import { Workers } from "./Workers";
 
-type Setting = Schemas["SettingView"];
-
-const settings = queryOptions({
-  queryKey: ["settings"],
-  queryFn: ({ signal }) => apiRequest<Schemas["SettingsView"]>("/api/settings", { signal }),
-});
-
-/** The settings and state of the server. They are changed where the server is started, not here. */
+/** The settings and state of the server. Those that take effect at once are changed here. */
 export function SettingsPage() {
   const { t } = useTranslation();
   const known = useQuery(settings);
@@ -42,13 +36,36 @@ export function SettingsPage() {
               </Card>
             </PageSection>
             <Workers />
-            <PageSection title={t("settings.all")}>
-              <Table all={reply.settings} />
-            </PageSection>
+            <Changeable all={reply.settings} />
           </>
         )}
       </QueryResult>
     </Page>
+  );
+}
+
+/** The mail server, and all settings. */
+function Changeable({ all }: { all: readonly Setting[] }) {
+  const { t } = useTranslation();
+  const client = useQueryClient();
+  const [changed, setChanged] = useState<Setting | null>(null);
+  const again = () => {
+    setChanged(null);
+    void client.invalidateQueries({ queryKey: ["settings"] });
+  };
+  const mail = all.find((one) => one.name === "mail");
+  const allowed = all.find((one) => one.name === "allow_email_sending");
+  const Form = changed?.name === "mail" ? MailDialog : SettingDialog;
+  return (
+    <>
+      {mail ? (
+        <MailSection mail={mail} allowed={allowed} onAllow={() => setChanged(allowed ?? null)} onChanged={again} />
+      ) : null}
+      <PageSection title={t("settings.all")}>
+        <SettingsTable all={all} onChange={setChanged} />
+      </PageSection>
+      {changed ? <Form known={changed} onDone={again} onClose={() => setChanged(null)} /> : null}
+    </>
   );
 }
 
@@ -62,59 +79,4 @@ function State(reply: Schemas["ReadyView"], t: (word: string) => string) {
     [t("settings.room")]: reply.room ? t("settings.enough") : t("settings.little"),
     [t("settings.leader")]: reply.leader === "here" ? t("settings.here") : t("settings.standby"),
   };
-}
-
-function Table({ all }: { all: readonly Setting[] }) {
-  const { t } = useTranslation();
-  const [wanted, setWanted] = useState("");
-  const [onlySet, setOnlySet] = useState(false);
-  const words = wanted.trim().toLowerCase();
-  const found = all.filter(
-    (one) =>
-      (!onlySet || one.source !== "default") && `${one.name} ${formatValue(one.value)}`.toLowerCase().includes(words),
-  );
-  return (
-    <>
-      <div className="mb-3 flex flex-wrap items-center gap-4">
-        <SearchBox value={wanted} onChange={setWanted} label={t("settings.search")} />
-        <label className="flex h-8 items-center gap-2">
-          <input
-            type="checkbox"
-            className="size-4"
-            checked={onlySet}
-            onChange={(event) => setOnlySet(event.target.checked)}
-          />
-          {t("settings.onlySet")}
-        </label>
-      </div>
-      {found.length === 0 ? <EmptyMessage title={t("settings.noMatch")} /> : null}
-      <Listing
-        name={t("settings.all")}
-        entries={found}
-        keyOf={(one) => one.name}
-        columns={[
-          { name: t("settings.name"), cell: (one) => <code>{one.name}</code> },
-          {
-            name: t("settings.value"),
-            cell: (one) => (
-              <code className="block text-xs whitespace-pre-wrap wrap-anywhere">{formatValue(one.value)}</code>
-            ),
-          },
-          {
-            name: t("settings.source"),
-            cell: (one) =>
-              one.source === "default" ? (
-                <span className="text-ink-faint">{t("settings.default")}</span>
-              ) : (
-                <code className="text-xs wrap-anywhere">{one.source}</code>
-              ),
-          },
-        ]}
-      />
-    </>
-  );
-}
-
-function formatValue(value: unknown): string {
-  return typeof value === "string" ? value : JSON.stringify(value, null, 2);
 }

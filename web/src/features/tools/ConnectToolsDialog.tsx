@@ -7,7 +7,8 @@ import { DialogActions } from "@/components/DialogActions";
 import { DraftDialog } from "@/components/DraftDialog";
 import { ErrorDetail } from "@/components/ErrorDetail";
 import { ErrorMessage } from "@/components/StatusMessage";
-import { ConnectionFields } from "./ConnectionFields";
+import { useFormErrors } from "@/components/useFormErrors";
+import { ConnectionFields, fieldsOf } from "./ConnectionFields";
 import {
   type ConnectionKind,
   type ConnectionTest,
@@ -56,6 +57,7 @@ export function ConnectToolsDialog(props: {
       props.onClose();
     },
   });
+  const errors = useFormErrors(saving.error ?? testing.error, fieldsOf(kind, known, entered));
   const failure = testing.data?.failure ?? saving.data?.test?.failure ?? null;
   const offered = testing.data && !testing.data.failure ? testing.data : null;
   const mayTest = isComplete(kind, entered, known);
@@ -83,6 +85,7 @@ export function ConnectToolsDialog(props: {
     >
       <form
         id={form}
+        ref={errors.form}
         className="space-y-4"
         onSubmit={(event) => {
           event.preventDefault();
@@ -90,9 +93,15 @@ export function ConnectToolsDialog(props: {
           else testing.mutate();
         }}
       >
-        {testing.isError ? <ErrorMessage error={testing.error} /> : null}
-        {saving.isError ? <ErrorMessage error={saving.error} /> : null}
-        <ConnectionFields kind={kind} known={known} entered={entered} commands={props.commands} change={change} />
+        {errors.rest ? <ErrorMessage error={errors.rest} /> : null}
+        <ConnectionFields
+          kind={kind}
+          known={known}
+          entered={entered}
+          commands={props.commands}
+          change={change}
+          errors={errors}
+        />
         {failure ? <TestFailed {...failure} /> : null}
       </form>
       <div className="mt-4 space-y-4">

@@ -1,6 +1,7 @@
 import type { ChangeEvent } from "react";
 import { useTranslation } from "react-i18next";
 import { LabelledField } from "@/components/LabelledField";
+import type { FormErrors } from "@/components/useFormErrors";
 import { type AuthType, type ConnectionKind, type Entered, hasKey, NAME, type ToolConnection } from "./connections";
 
 interface Fields {
@@ -9,6 +10,21 @@ interface Fields {
   entered: Entered;
   commands: readonly string[][];
   change: (changed: Partial<Entered>) => void;
+  errors: FormErrors;
+}
+
+/** The fields that the form shows, by their names in requests. */
+export function fieldsOf(kind: ConnectionKind, known: ToolConnection | null, entered: Entered): string[] {
+  const { auth, by } = entered;
+  return [
+    ...(known ? [] : ["name"]),
+    { address: "url", command: "command", text: "document" }[by],
+    ...(kind === "openapi" ? ["server", "hosts"] : []),
+    ...(by === "command" ? [] : ["auth"]),
+    ...(by !== "command" && ["header", "query", "secret"].includes(auth) ? ["authName"] : []),
+    ...(by !== "command" && auth === "secret" ? ["secret"] : []),
+    ...(by !== "command" && hasKey(auth) ? ["key"] : []),
+  ];
 }
 
 /** Name, address and authentication of a connection. */
@@ -17,7 +33,8 @@ export function ConnectionFields(props: Fields) {
   const { kind, known, entered } = props;
   const ways: Entered["by"][] =
     kind === "openapi" ? ["address", "text"] : props.commands.length > 0 ? ["address", "command"] : ["address"];
-  const wrongName = entered.name !== "" && !NAME.test(entered.name) ? t("connections.nameWrong") : undefined;
+  const wrongName =
+    entered.name !== "" && !NAME.test(entered.name) ? t("connections.nameWrong") : props.errors.at("name");
   return (
     <>
       {known ? null : (
@@ -45,10 +62,18 @@ export function ConnectionFields(props: Fields) {
       <Source {...props} />
       {kind === "openapi" ? (
         <>
-          <LabelledField name={t("toolConnections.server")} about={t("toolConnections.serverAbout")}>
+          <LabelledField
+            name={t("toolConnections.server")}
+            about={t("toolConnections.serverAbout")}
+            error={props.errors.at("server")}
+          >
             {(its) => <input {...its} {...textOf(props, "server", "https://api.example.com/v1")} />}
           </LabelledField>
-          <LabelledField name={t("toolConnections.hosts")} about={t("toolConnections.hostsAbout")}>
+          <LabelledField
+            name={t("toolConnections.hosts")}
+            about={t("toolConnections.hostsAbout")}
+            error={props.errors.at("hosts")}
+          >
             {(its) => <input {...its} {...textOf(props, "hosts", "api.example.com")} />}
           </LabelledField>
         </>
@@ -77,6 +102,7 @@ function Source(props: Fields) {
       <LabelledField
         name={t(kind === "mcp" ? "connections.address" : "toolConnections.documentAddress")}
         about={t("connections.addressAbout")}
+        error={props.errors.at("url")}
         required
       >
         {(its) => (
@@ -100,6 +126,7 @@ function Source(props: Fields) {
           ? t("toolConnections.commandAbout", { commands: props.commands.map((one) => one.join(" ")).join(" · ") })
           : t(props.known ? "toolConnections.documentAgain" : "toolConnections.documentAbout")
       }
+      error={props.errors.at(field)}
       required
     >
       {(its) => (
@@ -119,13 +146,17 @@ function Source(props: Fields) {
 /** How calls are authenticated. */
 function Authentication(props: Fields) {
   const { t } = useTranslation();
-  const { kind, known, entered, change } = props;
+  const { kind, known, entered, change, errors } = props;
   const types: AuthType[] = ["none", "bearer", "header", ...(kind === "openapi" ? (["query"] as const) : []), "secret"];
   const { auth } = entered;
   const stays = known !== null && hasKey(known.auth);
   return (
     <>
-      <LabelledField name={t("toolConnections.auth")} about={t(`toolConnections.authAbout.${auth}`)}>
+      <LabelledField
+        name={t("toolConnections.auth")}
+        about={t(`toolConnections.authAbout.${auth}`)}
+        error={errors.at("auth")}
+      >
         {(its) => (
           <select {...its} value={auth} onChange={(event) => change({ auth: event.target.value as AuthType })}>
             {types.map((type) => (
@@ -139,6 +170,7 @@ function Authentication(props: Fields) {
       {auth === "header" || auth === "query" || auth === "secret" ? (
         <LabelledField
           name={t(auth === "query" ? "toolConnections.parameter" : "toolConnections.header")}
+          error={errors.at("authName")}
           required={auth !== "secret"}
         >
           {(its) => (
@@ -147,7 +179,7 @@ function Authentication(props: Fields) {
         </LabelledField>
       ) : null}
       {auth === "secret" ? (
-        <LabelledField name={t("toolConnections.secret")} required>
+        <LabelledField name={t("toolConnections.secret")} error={errors.at("secret")} required>
           {(its) => <input {...its} {...textOf(props, "secret", "WIKI")} />}
         </LabelledField>
       ) : null}
@@ -155,6 +187,7 @@ function Authentication(props: Fields) {
         <LabelledField
           name={t(auth === "bearer" ? "toolConnections.token" : "toolConnections.key")}
           about={stays ? t("connections.keyStays") : undefined}
+          error={errors.at("key")}
           required={!stays}
         >
           {(its) => (
