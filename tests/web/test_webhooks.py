@@ -20,16 +20,23 @@ from tests.web.conftest import Opens, screenshot
 BODY = b'{"goal": "tea"}'
 
 
-async def call(served: Served, path: str, secret: str) -> int:
+async def call(served: Served, path: str, secret: str, *, id: str = "msg-1") -> int:
     """Call a webhook like another system; return the status of the answer."""
     at = int(time.time())
     headers = {
         "content-type": "application/json",
-        "webhook-id": f"msg-{path.replace('/', '-')}",
+        "webhook-id": id,
         "webhook-timestamp": str(at),
-        "webhook-signature": sign(key_of(secret), f"msg-{path.replace('/', '-')}", at, BODY),
+        "webhook-signature": sign(key_of(secret), id, at, BODY),
     }
     return (await served.client.post(f"/api/webhooks/{path}", content=BODY, headers=headers)).status_code
+
+
+async def goals(served: Served) -> list[str]:
+    """Return the inputs of the executions that were started."""
+    listed = (await served.client.get("/api/workflows/executions")).json()["executions"]
+    paths = [f"/api/workflows/executions/{one['executionId']}" for one in listed]
+    return [str((await served.client.get(path)).json()["input"]["goal"]) for path in paths]
 
 
 async def create(page: Page, path: str) -> str:
@@ -74,13 +81,26 @@ async def test_a_webhook_created_by_form_starts_the_workflow_until_it_is_deleted
         await page.get_by_role("button", name="Close").click()
         await page.get_by_role("button", name="Edit webhook shop/orders").click()
         dialog = page.get_by_role("dialog")
-        await dialog.get_by_label("Condition").fill("event.goal ==")
+        await dialog.get_by_role("button", name="Add input").click()
+        await dialog.get_by_label("Name of input 1").fill("goal")
+        await dialog.get_by_label("Expression of input 1").fill("upper(event.goal")
         await dialog.get_by_role("button", name="Save", exact=True).click()
-        await expect(dialog.get_by_role("alert")).to_be_visible()
-        await dialog.get_by_role("button", name="Delete webhook").click()
+        await expect(dialog.get_by_label("Expression of input 1")).to_be_focused()
+        await expect(dialog.get_by_role("alert")).to_contain_text("column")
+        await screenshot(page, "webhooks-input-refused")
+        await dialog.get_by_label("Expression of input 1").fill("upper(event.goal)")
+        await dialog.get_by_role("button", name="Save", exact=True).click()
+        await expect(page.get_by_role("dialog")).to_have_count(0)
+        assert await call(served, "shop/orders", secret, id="msg-mapped") == 202
+        assert "TEA" in await goals(served)
+        await page.get_by_role("button", name="Edit webhook shop/orders").click()
         await page.get_by_role("dialog").get_by_role("button", name="Delete webhook").click()
+        await page.get_by_role("dialog").get_by_role("button", name="Delete webhook").click()
+        await expect(page.get_by_role("dialog").get_by_text("WEBHOOK_SHOP_ORDERS was deleted")).to_be_visible()
+        await page.get_by_role("button", name="Close").click()
         await expect(page.get_by_text("No webhooks yet.")).to_be_visible()
-        assert await call(served, "shop/orders", secret) == 404
+        assert await served.app.vault.all() == []
+        assert await call(served, "shop/orders", secret, id="msg-late") == 404
 
 
 async def test_a_webhook_of_a_published_workflow_is_in_effect_after_publication(opens: Opens) -> None:
@@ -92,3 +112,10 @@ async def test_a_webhook_of_a_published_workflow_is_in_effect_after_publication(
         assert await call(served, "letters", secret) == 404
         await publish(served, "1.1")
         assert await call(served, "letters", secret) == 202
+        await page.reload()
+        await page.get_by_role("button", name="Edit webhook letters").click()
+        await page.get_by_role("dialog").get_by_label("Condition").fill("event.goal == 'coffee'")
+        await page.get_by_role("dialog").get_by_role("button", name="Save", exact=True).click()
+        note = page.get_by_role("dialog").get_by_text(re.compile("The change is saved, but not in effect.*“1.1”"))
+        await expect(note).to_be_visible()
+        await screenshot(page, "webhooks-older-version")

@@ -244,25 +244,27 @@ def _must_be_changeable(settings: Settings, name: str) -> None:
 def _check_value(name: str, value: Json) -> None:
     """Raise `SettingInvalid` for a value that the settings file may not have either."""
     if len(msgspec.json.encode(value)) > VALUE_BYTES_MAX:
-        raise SettingInvalid(f"the value of {name!r} is too large", hint=f"Use at most {VALUE_BYTES_MAX} bytes.")
+        raise SettingInvalid(
+            f"the value of {name!r} is too large", hint=f"Use at most {VALUE_BYTES_MAX} bytes.", field="value"
+        )
     try:
         Settings.model_validate({name: value})
     except ValidationError as why:
         raise _invalid(why) from None
     if name == "language" and LANGUAGE.fullmatch(str(value)) is None:
-        raise SettingInvalid("this is not a language code", hint="For example: en, de, pt-BR.", field=name)
+        raise SettingInvalid("this is not a language code", hint="For example: en, de, pt-BR.", field="value")
     if name == "variables":
         wrong = [one for one in cast("JsonObject", value) if VARIABLE.fullmatch(one) is None]
         if wrong:
             hint = "Use capital letters, digits and underscores, beginning with a letter: ${API_URL}."
-            raise SettingInvalid(f"{wrong[0][:60]!r} is not a name of a variable", hint=hint, field=name)
+            raise SettingInvalid(f"{wrong[0][:60]!r} is not a name of a variable", hint=hint, field="value")
 
 
 def _invalid(why: ValidationError) -> SettingInvalid:
     first = min(why.errors(), key=lambda one: one["type"] != "extra_forbidden")
     place = [str(part) for part in first["loc"]]
     message, near = wrong_field(Settings, first, "setting")
-    field = place[1] if place[:1] == [MAIL] and len(place) > 1 else place[0] if place else ""
+    field = "value" if place[:1] != [MAIL] else place[1] if len(place) > 1 else MAIL
     return SettingInvalid(f"{'.'.join(place)}: {message}", hint=near or "See docs/reference/settings.md.", field=field)
 
 

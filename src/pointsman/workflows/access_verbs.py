@@ -72,7 +72,7 @@ async def uses_of(app: AppContext, name: str) -> SecretUses:
     ]
     settings = [
         key
-        for key, value in app.settings.model_dump(mode="json").items()
+        for key, value in app.settings.current.model_dump(mode="json").items()
         if key not in ("secrets", "vault") and any(handle.search(text) for text in _texts(value))
     ]
     return {"workflows": workflows, "agents": agents, "settings": settings}

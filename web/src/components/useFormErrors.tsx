@@ -13,16 +13,24 @@ export interface FormErrors {
 }
 
 /** The field of a request body: `body/url` is `url`, `path/name` is `name`. */
-const fieldInBody = ({ pointer }: Problem): string => /^(?:body|path)\/([^/]+)/.exec(pointer)?.[1] ?? "";
+const fieldInBody = ({ pointer }: Pick<Problem, "pointer">): string =>
+  /^(?:body|path)\/([^/]+)/.exec(pointer)?.[1] ?? "";
+
+/** The problems of an error; of one without a list, the error itself. */
+function problemsOf(error: ApiError): Pick<Problem, "code" | "pointer" | "message" | "hint">[] {
+  const { code, message, hint, problems } = error;
+  if (problems.length === 0) return [{ code, pointer: "", message, hint }];
+  return problems.filter(({ severity }) => severity !== "warning");
+}
 
 /** Errors by field. `shown`: the fields that the form has now; an error of another one stays in `rest`. */
 export function useFormErrors(
   error: unknown,
   shown: readonly string[],
-  fieldOf: (problem: Problem) => string = fieldInBody,
+  fieldOf: (problem: Pick<Problem, "code" | "pointer">) => string = fieldInBody,
 ): FormErrors {
   const form = useRef<HTMLFormElement>(null);
-  const problems = error instanceof ApiError ? error.problems.filter(({ severity }) => severity !== "warning") : [];
+  const problems = error instanceof ApiError ? problemsOf(error) : [];
   const placed = problems.map((one) => ({ field: fieldOf(one), ...one })).filter(({ field }) => shown.includes(field));
   useEffect(() => {
     if (error) form.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus();

@@ -1,11 +1,12 @@
 import { useMutation } from "@tanstack/react-query";
-import { useState } from "react";
+import { type ReactNode, useState } from "react";
 import { useTranslation } from "react-i18next";
 import type { Json } from "@/api/views";
 import { Button } from "@/components/Button";
 import { DialogActions } from "@/components/DialogActions";
 import { DraftDialog } from "@/components/DraftDialog";
 import { ErrorMessage } from "@/components/StatusMessage";
+import { useFormErrors } from "@/components/useFormErrors";
 import { RetentionFields } from "./RetentionFields";
 import { LanguageField, VariablesField } from "./SettingFields";
 import { changeSetting, isEntered, resetSetting, retentionDraft, retentionOf, type Setting } from "./settings";
@@ -18,7 +19,7 @@ export function SettingDialog(props: { known: Setting; onDone: () => void; onClo
   const [value, setValue] = useState<Json>(begin as Json);
   const saving = useMutation({ mutationFn: () => changeSetting(known, value), onSuccess: props.onDone });
   const resetting = useMutation({ mutationFn: () => resetSetting(known), onSuccess: props.onDone });
-  const failed = saving.error ?? resetting.error;
+  const errors = useFormErrors(saving.error ?? resetting.error, ["value"]);
   const isBusy = saving.isPending || resetting.isPending;
   return (
     <DraftDialog
@@ -28,6 +29,7 @@ export function SettingDialog(props: { known: Setting; onDone: () => void; onClo
       about={t(`settings.forms.${known.name}`)}
     >
       <form
+        ref={errors.form}
         className="space-y-3"
         onSubmit={(event) => {
           event.preventDefault();
@@ -35,8 +37,8 @@ export function SettingDialog(props: { known: Setting; onDone: () => void; onClo
           saving.mutate();
         }}
       >
-        {failed ? <ErrorMessage error={failed} /> : null}
-        <SettingFields name={known.name} value={value} change={setValue} />
+        {errors.rest ? <ErrorMessage error={errors.rest} /> : null}
+        <SettingFields name={known.name} value={value} change={setValue} error={errors.at("value")} />
         <DialogActions onClose={props.onClose}>
           {isEntered(known) ? (
             <Button
@@ -58,16 +60,17 @@ export function SettingDialog(props: { known: Setting; onDone: () => void; onClo
   );
 }
 
-function SettingFields(props: { name: string; value: Json; change: (value: Json) => void }) {
+function SettingFields(props: { name: string; value: Json; change: (value: Json) => void; error: ReactNode }) {
   const { t } = useTranslation();
-  const { name, value, change } = props;
+  const { name, value, change, error } = props;
   const [retention, setRetention] = useState(() => retentionDraft(value));
-  if (name === "language") return <LanguageField value={String(value)} change={change} />;
-  if (name === "variables") return <VariablesField value={value} change={change} />;
+  if (name === "language") return <LanguageField value={String(value)} change={change} error={error} />;
+  if (name === "variables") return <VariablesField value={value} change={change} error={error} />;
   if (name === "retention")
     return (
       <RetentionFields
         draft={retention}
+        error={error}
         change={(draft) => {
           setRetention(draft);
           change(retentionOf(draft, value));

@@ -1,4 +1,4 @@
-import { useState } from "react";
+import { type ReactNode, useState } from "react";
 import { useTranslation } from "react-i18next";
 import type { Json } from "@/api/views";
 import { LabelledField } from "@/components/LabelledField";
@@ -10,20 +10,26 @@ const LANGUAGES = [
   { name: "de", about: "Deutsch" },
 ];
 
-export function LanguageField({ value, change }: { value: string; change: (value: Json) => void }) {
+interface Field<T> {
+  value: T;
+  change: (value: Json) => void;
+  error: ReactNode;
+}
+
+export function LanguageField({ value, change, error }: Field<string>) {
   const { t } = useTranslation();
   return (
-    <LabelledField name={t("settings.language")} about={t("settings.languageAbout")} required>
+    <LabelledField name={t("settings.language")} about={t("settings.languageAbout")} error={error} required>
       {(its) => <SuggestionInput {...its} value={value} suggestions={LANGUAGES} onType={change} onChoose={change} />}
     </LabelledField>
   );
 }
 
-export function VariablesField({ value, change }: { value: Json; change: (value: Json) => void }) {
+export function VariablesField({ value, change, error }: Field<Json>) {
   const { t } = useTranslation();
   const [text, setText] = useState(() => variablesText(value));
   return (
-    <LabelledField name={t("settings.variables")} about={t("settings.variablesAbout")}>
+    <LabelledField name={t("settings.variables")} about={t("settings.variablesAbout")} error={error}>
       {(its) => (
         <textarea
           {...its}

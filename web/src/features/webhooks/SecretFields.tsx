@@ -1,6 +1,8 @@
 import { useTranslation } from "react-i18next";
 import { LabelledField } from "@/components/LabelledField";
-import { SIGNATURES, secretNameOf, type WebhookDraft } from "./webhookDraft";
+import type { FormErrors } from "@/components/useFormErrors";
+import { secretNameOf } from "./generatedSecret";
+import { SIGNATURES, type WebhookDraft } from "./webhookDraft";
 
 /** How calls of a webhook are signed, and with which secret. */
 export function SecretFields(props: {
@@ -10,6 +12,7 @@ export function SecretFields(props: {
   mayGenerate: boolean;
   /** Whether the webhook has a secret already, which an empty field leaves as it is. */
   isKept: boolean;
+  errors: FormErrors;
 }) {
   const { t } = useTranslation();
   const { draft, change } = props;
@@ -43,7 +46,12 @@ export function SecretFields(props: {
         </label>
       ) : null}
       {draft.signature === "none" || draft.generates ? null : (
-        <LabelledField name={t("webhooks.secret")} about={t("webhooks.secretAbout")} required={!props.isKept}>
+        <LabelledField
+          name={t("webhooks.secret")}
+          about={t("webhooks.secretAbout")}
+          error={props.errors.at("secret")}
+          required={!props.isKept}
+        >
           {(its) => (
             <input
               {...its}

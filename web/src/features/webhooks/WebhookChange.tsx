@@ -1,44 +1,63 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
+import { workflow } from "@/api/queries";
 import { Button } from "@/components/Button";
 import { Confirm } from "@/components/Confirm";
 import { Dialog } from "@/components/Dialog";
 import { QueryResult } from "@/components/QueryResult";
+import { isDraft } from "@/features/workflows/versionNames";
 import { WebhookForm } from "./WebhookForm";
-import { WebhookSaved } from "./WebhookSaved";
+import { type Change, WebhookSaved } from "./WebhookSaved";
 import { deleteWebhook, type ReadWebhook, type SavedWebhook, storedTriggers, type WebhookDraft } from "./webhookDraft";
 import type { Webhook } from "./webhooks";
 
-/** Add, change or delete a webhook, then show what was saved. `known` is null for a new one. */
+interface Result {
+  change: Change;
+  workflowId: string;
+  path: string;
+  saved: SavedWebhook;
+}
+
+/** Add, change or delete a webhook, then show what is to be known of it. `known` is null for a new one. */
 export function WebhookChange({ known, onClose }: { known: Webhook | null; onClose: () => void }) {
   const client = useQueryClient();
-  const [saved, setSaved] = useState<{ draft: WebhookDraft; saved: SavedWebhook } | null>(null);
+  const [result, setResult] = useState<Result | null>(null);
   const [deleted, setDeleted] = useState<ReadWebhook | null>(null);
-  const changed = (workflow: string) =>
-    Promise.all(
-      [["webhooks"], ["definition", workflow], ["workflow", workflow], ["revisions", workflow]].map((queryKey) =>
+  const finish = async (made: Result) => {
+    const id = made.workflowId;
+    await Promise.all(
+      [["webhooks"], ["definition", id], ["workflow", id], ["revisions", id]].map((queryKey) =>
         client.invalidateQueries({ queryKey }),
       ),
     );
+    const now = await client.fetchQuery(workflow(id)).catch(() => null); // The dialog of the result reads it again.
+    const isQuiet = made.saved.secret === null && made.saved.former === null && now !== null && !isDraft(now.value);
+    if (isQuiet && (made.change === "deleted" || (made.change === "changed" && made.path === known?.path))) onClose();
+    else setResult(made);
+  };
   const shared = {
     onClose,
-    onSaved: (draft: WebhookDraft, made: SavedWebhook) => {
-      void changed(draft.workflow);
-      if (known !== null && made.secret === null && draft.path === known.path) onClose();
-      else setSaved({ draft, saved: made });
-    },
+    onSaved: (draft: WebhookDraft, saved: SavedWebhook) =>
+      finish({ change: known ? "changed" : "new", workflowId: draft.workflow, path: draft.path.trim(), saved }),
   };
-  if (saved) return <WebhookSaved {...saved} onClose={onClose} />;
+  if (result) return <WebhookSaved {...result} onClose={onClose} />;
   if (known === null) return <WebhookForm {...shared} known={null} />;
-  if (deleted) return <Deletion known={deleted} onDone={() => changed(known.workflowId)} onClose={onClose} />;
+  if (deleted)
+    return (
+      <Deletion
+        known={deleted}
+        onDone={(saved) => finish({ change: "deleted", workflowId: known.workflowId, path: known.path, saved })}
+        onClose={() => setDeleted(null)}
+      />
+    );
   return <Stored {...shared} known={known} onDelete={setDeleted} />;
 }
 
 /** The form with the trigger as the document states it now. */
 function Stored(props: {
   known: Webhook;
-  onSaved: (draft: WebhookDraft, saved: SavedWebhook) => void;
+  onSaved: (draft: WebhookDraft, saved: SavedWebhook) => Promise<void>;
   onDelete: (known: ReadWebhook) => void;
   onClose: () => void;
 }) {
@@ -64,16 +83,16 @@ function Stored(props: {
   );
 }
 
-function Deletion({ known, onDone, onClose }: { known: ReadWebhook; onDone: () => unknown; onClose: () => void }) {
+function Deletion(props: { known: ReadWebhook; onDone: (saved: SavedWebhook) => Promise<void>; onClose: () => void }) {
   const { t } = useTranslation();
+  const { known } = props;
   return (
     <Confirm
       title={t("webhooks.deleteTitle", { path: known.webhook.path })}
       about={t("webhooks.deleteAbout")}
       confirmLabel={t("webhooks.delete")}
-      action={() => deleteWebhook(known)}
-      onDone={onDone}
-      onClose={onClose}
+      action={async () => props.onDone(await deleteWebhook(known))}
+      onClose={props.onClose}
     />
   );
 }

@@ -6,11 +6,14 @@ import { DialogActions } from "@/components/DialogActions";
 import { DraftDialog } from "@/components/DraftDialog";
 import { LabelledField } from "@/components/LabelledField";
 import { ErrorMessage } from "@/components/StatusMessage";
+import { type FormErrors, useFormErrors } from "@/components/useFormErrors";
 import { useHasRole } from "@/components/useHasRole";
 import { WorkflowPicker } from "@/components/WorkflowPicker";
+import { hasTwice, InputFields } from "./InputFields";
 import { SecretFields } from "./SecretFields";
 import {
   draftOfWebhook,
+  fieldInTriggers,
   newWebhook,
   type ReadWebhook,
   type SavedWebhook,
@@ -22,7 +25,7 @@ import {
 export function WebhookForm(props: {
   /** null: a new webhook. */
   known: ReadWebhook | null;
-  onSaved: (draft: WebhookDraft, saved: SavedWebhook) => void;
+  onSaved: (draft: WebhookDraft, saved: SavedWebhook) => Promise<void>;
   onClose: () => void;
   /** More buttons. */
   children?: ReactNode;
@@ -36,6 +39,7 @@ export function WebhookForm(props: {
     mutationFn: () => saveWebhook(draft, known),
     onSuccess: (saved) => props.onSaved(draft, saved),
   });
+  const errors = useFormErrors(saving.error, fieldsOf(draft), fieldInTriggers(known));
   return (
     <DraftDialog
       open
@@ -43,16 +47,23 @@ export function WebhookForm(props: {
       title={known ? t("webhooks.changeTitle", { path: known.webhook.path }) : t("webhooks.new")}
     >
       <form
+        ref={errors.form}
         className="space-y-3"
         onSubmit={(event) => {
           event.preventDefault();
           saving.mutate();
         }}
       >
-        {saving.isError ? <ErrorMessage error={saving.error} /> : null}
-        <CallFields draft={draft} change={change} isNew={known === null} />
-        <SecretFields draft={draft} change={change} mayGenerate={isAdmin} isKept={known?.webhook.signed ?? false} />
-        <LabelledField name={t("webhooks.match")} about={t("webhooks.matchAbout")}>
+        {errors.rest ? <ErrorMessage error={errors.rest} /> : null}
+        <CallFields draft={draft} change={change} isNew={known === null} errors={errors} />
+        <SecretFields
+          draft={draft}
+          change={change}
+          mayGenerate={isAdmin}
+          isKept={known?.webhook.signed ?? false}
+          errors={errors}
+        />
+        <LabelledField name={t("webhooks.match")} about={t("webhooks.matchAbout")} error={errors.at("match")}>
           {(its) => (
             <input
               {...its}
@@ -64,7 +75,7 @@ export function WebhookForm(props: {
         </LabelledField>
         <DialogActions onClose={props.onClose}>
           {props.children}
-          <Button kind="primary" type="submit" disabled={saving.isPending || !draft.workflow}>
+          <Button kind="primary" type="submit" disabled={saving.isPending || !draft.workflow || hasTwice(draft.inputs)}>
             {t("webhooks.save")}
           </Button>
         </DialogActions>
@@ -73,10 +84,23 @@ export function WebhookForm(props: {
   );
 }
 
+/** The fields that the form shows. */
+const fieldsOf = (draft: WebhookDraft): string[] => [
+  "path",
+  "match",
+  ...(draft.publishes ? ["event"] : draft.inputs.map(({ name }) => `inputs/${name.trim()}`)),
+  ...(draft.signature === "none" || draft.generates ? [] : ["secret"]),
+];
+
 /** The workflow, the path, and what a call does. */
-function CallFields(props: { draft: WebhookDraft; change: (part: Partial<WebhookDraft>) => void; isNew: boolean }) {
+function CallFields(props: {
+  draft: WebhookDraft;
+  change: (part: Partial<WebhookDraft>) => void;
+  isNew: boolean;
+  errors: FormErrors;
+}) {
   const { t } = useTranslation();
-  const { draft, change } = props;
+  const { draft, change, errors } = props;
   return (
     <>
       {props.isNew ? (
@@ -90,7 +114,7 @@ function CallFields(props: { draft: WebhookDraft; change: (part: Partial<Webhook
           )}
         </LabelledField>
       ) : null}
-      <LabelledField name={t("webhooks.path")} about={t("webhooks.pathAbout")} required>
+      <LabelledField name={t("webhooks.path")} about={t("webhooks.pathAbout")} error={errors.at("path")} required>
         {(its) => (
           <input
             {...its}
@@ -114,10 +138,12 @@ function CallFields(props: { draft: WebhookDraft; change: (part: Partial<Webhook
         )}
       </LabelledField>
       {draft.publishes ? (
-        <LabelledField name={t("webhooks.event")} about={t("webhooks.eventAbout")} required>
+        <LabelledField name={t("webhooks.event")} about={t("webhooks.eventAbout")} error={errors.at("event")} required>
           {(its) => <input {...its} value={draft.event} onChange={(event) => change({ event: event.target.value })} />}
         </LabelledField>
-      ) : null}
+      ) : (
+        <InputFields inputs={draft.inputs} change={(inputs) => change({ inputs })} errors={errors} />
+      )}
     </>
   );
 }

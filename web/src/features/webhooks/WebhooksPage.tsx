@@ -22,7 +22,8 @@ export function WebhooksPage() {
   const search = useSearch();
   const known = useInfiniteQuery(webhooks(search.words));
   const mayEdit = useHasRole("editor");
-  const [isAdding, setAdding] = useState(false);
+  // Here, not in the table: the dialog states the result also when the table has no entry any more.
+  const [changed, setChanged] = useState<Webhook | "new" | null>(null);
   return (
     <Page
       title={t("webhooks.title")}
@@ -31,7 +32,7 @@ export function WebhooksPage() {
         <>
           <LargeListSearch search={search} query={known} label={t("webhooks.search")} />
           {mayEdit ? (
-            <Button kind="primary" onClick={() => setAdding(true)}>
+            <Button kind="primary" onClick={() => setChanged("new")}>
               {t("webhooks.new")}
             </Button>
           ) : null}
@@ -41,7 +42,7 @@ export function WebhooksPage() {
       <QueryResult query={known}>
         {({ pages }) => {
           const all = pages.flatMap((page) => page.webhooks);
-          if (all.length > 0) return <WebhookTable found={all} />;
+          if (all.length > 0) return <WebhookTable found={all} onChange={mayEdit ? setChanged : null} />;
           if (search.words) return <EmptyMessage title={t("webhooks.noMatch", { words: search.words })} />;
           return (
             <EmptyMessage isNew title={t("webhooks.none")}>
@@ -51,17 +52,20 @@ export function WebhooksPage() {
         }}
       </QueryResult>
       <LoadMore query={known} />
-      {isAdding ? <WebhookChange known={null} onClose={() => setAdding(false)} /> : null}
+      {changed ? <WebhookChange known={changed === "new" ? null : changed} onClose={() => setChanged(null)} /> : null}
     </Page>
   );
 }
 
-function WebhookTable({ found }: { found: readonly Webhook[] }) {
+function WebhookTable(props: {
+  found: readonly Webhook[];
+  /** null: the user may not change webhooks. */
+  onChange: ((one: Webhook) => void) | null;
+}) {
   const { t } = useTranslation();
   const [shown, setShown] = useState<Webhook | null>(null);
   const [heard, setHeard] = useState<Webhook | null>(null);
-  const [changed, setChanged] = useState<Webhook | null>(null);
-  const mayEdit = useHasRole("editor");
+  const { found, onChange } = props;
   return (
     <>
       <Listing
@@ -115,8 +119,8 @@ function WebhookTable({ found }: { found: readonly Webhook[] }) {
                 <Button onClick={() => setShown(one)} aria-label={t("webhooks.tryNamed", { path: one.path })}>
                   {t("webhooks.try")}
                 </Button>
-                {mayEdit ? (
-                  <Button onClick={() => setChanged(one)} aria-label={t("webhooks.changeTitle", { path: one.path })}>
+                {onChange ? (
+                  <Button onClick={() => onChange(one)} aria-label={t("webhooks.changeTitle", { path: one.path })}>
                     {t("webhooks.change")}
                   </Button>
                 ) : null}
@@ -127,7 +131,6 @@ function WebhookTable({ found }: { found: readonly Webhook[] }) {
       />
       {heard ? <Deliveries webhook={heard} onClose={() => setHeard(null)} /> : null}
       {shown ? <WebhookDialog webhook={shown} onClose={() => setShown(null)} /> : null}
-      {changed ? <WebhookChange known={changed} onClose={() => setChanged(null)} /> : null}
     </>
   );
 }

@@ -1,9 +1,9 @@
 /** A webhook as a form edits it: one trigger in the document of its workflow. */
 import { queryOptions } from "@tanstack/react-query";
-import { ApiError, apiRequest, apiResponse, ifMatch } from "@/api/http";
+import { apiRequest, apiResponse, ifMatch, type Problem } from "@/api/http";
 import type { DefinitionBody } from "@/api/queries";
 import type { JsonObject, Schemas } from "@/api/views";
-import { type SecretRule, setSecret } from "@/features/access/access";
+import { dropFormerSecret, type FormerSecret, storeNewSecret } from "./generatedSecret";
 import type { Webhook } from "./webhooks";
 
 export const SIGNATURES = ["standard", "github", "none"] as const;
@@ -21,6 +21,13 @@ export interface WebhookDraft {
   secret: string;
   /** An expression over the call; empty: each call counts. */
   match: string;
+  /** The input of the executions: an expression for each name. Empty: the fields of the call. */
+  inputs: readonly Mapping[];
+}
+
+export interface Mapping {
+  name: string;
+  expression: string;
 }
 
 /** A trigger as documents state it. */
@@ -43,6 +50,7 @@ export const newWebhook = (generates: boolean): WebhookDraft => ({
   generates,
   secret: "",
   match: "",
+  inputs: [],
 });
 
 async function triggersOf(workflow: string, how: { signal?: AbortSignal } = {}): Promise<WorkflowTriggers> {
@@ -59,12 +67,9 @@ export const storedTriggers = (workflow: string) =>
 
 const textOf = (value: unknown) => (typeof value === "string" ? value : "");
 const HANDLE = "secret.";
-const PRECONDITION_FAILED = 412;
-const NAMES_MAX = 9;
 
 export function draftOfWebhook({ webhook: known, stored }: ReadWebhook): WebhookDraft {
   const trigger = stored.triggers.find((one) => one.id === known.trigger);
-  const secret = textOf(trigger?.secret);
   return {
     workflow: known.workflowId,
     path: known.path,
@@ -72,8 +77,12 @@ export function draftOfWebhook({ webhook: known, stored }: ReadWebhook): Webhook
     publishes: textOf(trigger?.event) !== "",
     signature: known.signed ? known.scheme : "none",
     generates: false,
-    secret: secret.startsWith(HANDLE) ? secret.slice(HANDLE.length) : "",
+    secret: namedSecret(trigger),
     match: textOf(trigger?.match),
+    inputs: Object.entries((trigger?.inputs ?? {}) as JsonObject).map(([name, expression]) => ({
+      name,
+      expression: textOf(expression),
+    })),
   };
 }
 
@@ -82,12 +91,14 @@ function triggerOf(draft: WebhookDraft, known: Trigger | undefined, id: string):
   const {
     event: _event,
     match: _match,
+    inputs: _inputs,
     secret: stored,
     auth: _auth,
     scheme: _scheme,
     ...others
   } = known ?? { id, type: "webhook" };
   const signed = draft.signature !== "none";
+  const inputs = draft.publishes ? [] : draft.inputs.filter(({ name }) => name.trim() !== "");
   return {
     ...others,
     id,
@@ -95,10 +106,24 @@ function triggerOf(draft: WebhookDraft, known: Trigger | undefined, id: string):
     path: draft.path.trim(),
     ...(draft.publishes ? { event: draft.event.trim() } : {}),
     ...(draft.match.trim() ? { match: draft.match.trim() } : {}),
+    ...(inputs.length > 0
+      ? { inputs: Object.fromEntries(inputs.map(({ name, expression }) => [name.trim(), expression.trim()])) }
+      : {}),
     ...(signed ? { secret: draft.secret ? `${HANDLE}${draft.secret}` : (stored ?? null) } : { auth: "none" }),
     ...(draft.signature === "github" ? { scheme: "github" } : {}),
   };
 }
+
+/** Where the form shows a problem of the document: by the place in the trigger. A path that another webhook has is a
+ * problem of the path. */
+export const fieldInTriggers = (known: ReadWebhook | null) => {
+  const index = known ? String(known.stored.triggers.findIndex((one) => one.id === known.webhook.trigger)) : null;
+  return ({ code, pointer }: Pick<Problem, "code" | "pointer">): string => {
+    if (code === "webhook-taken") return "path";
+    const [, trigger, field] = /^\/triggers\/(\d+)\/(.+)$/.exec(pointer) ?? [];
+    return field !== undefined && (index === null || trigger === index) ? field.replaceAll("~1", "/") : "";
+  };
+};
 
 /** A free id that resembles the path. */
 function idFor(path: string, taken: readonly string[]): string {
@@ -112,23 +137,11 @@ function idFor(path: string, taken: readonly string[]): string {
   return id;
 }
 
-/** The name of the secret that saving generates. */
-export const secretNameOf = (path: string) =>
-  `WEBHOOK_${path
-    .trim()
-    .toUpperCase()
-    .replaceAll(/[^A-Z0-9]+/g, "_")}`;
-
-/** 32 random bytes, as Standard Webhooks writes keys. GitHub takes the same text as it is. */
-function newSecret(): string {
-  return `whsec_${btoa(String.fromCharCode(...crypto.getRandomValues(new Uint8Array(32))))}`;
-}
-
-const NO_LIMITS: SecretRule = { hosts: [], tools: [], workflows: [], groups: [] };
-
 export interface SavedWebhook {
   /** The generated secret, which is shown once; null: a stored one is used, or none. */
   secret: { name: string; value: string } | null;
+  /** What became of the generated secret that the webhook had; null: it had none, or has it still. */
+  former: FormerSecret | null;
 }
 
 /** A listed webhook, with the triggers of its workflow as the form read them. */
@@ -152,39 +165,40 @@ export async function saveWebhook(draft: WebhookDraft, known: ReadWebhook | null
   };
   if (draft.signature === "none" || !draft.generates) {
     await put(draft);
-    return { secret: null };
+    const stays = draft.signature === "none" ? "" : draft.secret || namedSecret(before);
+    return { secret: null, former: await dropFormer(draft.workflow, before, stays) };
   }
-  const secret = await storeNewSecret(draft);
+  const secret = await storeNewSecret(draft.workflow, draft.path);
   try {
     await put({ ...draft, secret: secret.name });
   } catch (why) {
     await forgetSecret(secret.name); // A refused document must not leave a secret behind.
     throw why;
   }
-  return { secret };
-}
-
-/** Store a generated secret that only the workflow may use, under the first free name. */
-async function storeNewSecret(draft: WebhookDraft) {
-  const value = newSecret();
-  for (let number = 1; ; number += 1) {
-    const name = secretNameOf(draft.path) + (number > 1 ? `_${number}` : "");
-    try {
-      await setSecret(null, name, value, { ...NO_LIMITS, workflows: [draft.workflow] });
-      return { name, value };
-    } catch (why) {
-      if (!(why instanceof ApiError) || why.status !== PRECONDITION_FAILED || number === NAMES_MAX) throw why;
-    }
-  }
+  return { secret, former: await dropFormer(draft.workflow, before, secret.name) };
 }
 
 const forgetSecret = (name: string) =>
   apiRequest<void>(`/api/secrets/${at(name)}`, { method: "DELETE" }).catch(() => undefined);
 
+/** The secret that a trigger names; empty: none. */
+function namedSecret(trigger: JsonObject | undefined): string {
+  const secret = textOf(trigger?.secret);
+  return secret.startsWith(HANDLE) ? secret.slice(HANDLE.length) : "";
+}
+
+/** Delete the secret that the webhook had, if it was generated and the new trigger names another one. */
+async function dropFormer(workflow: string, before: JsonObject | undefined, secret: string) {
+  const former = namedSecret(before);
+  return former && former !== secret ? dropFormerSecret(workflow, former) : null;
+}
+
 /** Remove the trigger of a webhook from its workflow. Throws if the workflow has changed since it was read. */
-export async function deleteWebhook({ webhook, stored }: ReadWebhook): Promise<void> {
+export async function deleteWebhook({ webhook, stored }: ReadWebhook): Promise<SavedWebhook> {
   const others = stored.triggers.filter((one) => one.id !== webhook.trigger);
   await saveTriggers(webhook.workflowId, stored, others);
+  const before = stored.triggers.find((one) => one.id === webhook.trigger);
+  return { secret: null, former: await dropFormer(webhook.workflowId, before, "") };
 }
 
 function saveTriggers(workflow: string, stored: WorkflowTriggers, triggers: Trigger[]) {

@@ -33,18 +33,6 @@ export const deliveries = (one: Webhook) =>
 export const tryWebhook = (one: Webhook, data: Json) =>
   apiRequest<TriedWebhook>(`${triggerOf(one)}/try`, { body: { data } });
 
-/** The webhook of a workflow at a path; null: none is in effect, such as when the version is not published. */
-export const webhookAt = (workflow: string, path: string) =>
-  queryOptions({
-    queryKey: ["webhooks", path, "at", workflow],
-    queryFn: async ({ signal }) => {
-      const page = await apiRequest<Schemas["WebhookPage"]>(`/api/webhooks${query({ search: path, limit: 200 })}`, {
-        signal,
-      });
-      return page.webhooks.find((one) => one.path === path && one.workflowId === workflow) ?? null;
-    },
-  });
-
 export const addressOf = (one: Pick<Webhook, "address">): string =>
   new URL(one.address.split("/").map(encodeURIComponent).join("/"), window.location.origin).href;
 

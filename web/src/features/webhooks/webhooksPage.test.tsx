@@ -34,11 +34,23 @@ const delivery = (id: string, more: Partial<Delivery>): Delivery => ({
   ...more,
 });
 
-const defined = (triggers: Json[]) => ({
+const defined = (triggers: Json[], more: object = {}) => ({
   document: { id: "letter", nodes: [], edges: [], triggers },
   graph: null,
   losses: [],
+  revision: 2,
+  published: null,
+  ...more,
 });
+/** An older version is published. */
+const OLDER = { published: { revision: 1, name: "1.0", note: "", namedAt: AT, namedBy: "ann" } };
+const generated = { hosts: [], tools: [], workflows: ["orders"], groups: [] };
+const vault = (name: string, uses: string[]) => {
+  const secret = { name, changedAt: AT, changedBy: "ann", stored: true, credential: null, ...generated, etag: '"7"' };
+  server.get("/api/secrets", { secrets: [secret], elsewhere: [], next: null });
+  server.get("/api/secrets/{name}/uses", { workflows: uses, agents: [], settings: [] });
+  server.delete("/api/secrets/{name}", () => undefined);
+};
 
 let kept: Webhook[] = [];
 
@@ -107,7 +119,7 @@ describe("webhooks page", () => {
 
   it("adds a webhook to a workflow, with a secret that is shown once", async () => {
     server.get("/api/workflows", { workflows: [workflowEntry("letter", { name: "Letter" })], next: null });
-    server.get("/api/workflows/{id}", defined([DAILY]));
+    server.get("/api/workflows/{id}", defined([DAILY], OLDER));
     server.put("/api/secrets/{name}", ({ at }) =>
       at.name === "WEBHOOK_SHOP_ORDERS" ? refusal(412, "revision-moved", "it exists") : undefined,
     );
@@ -171,6 +183,110 @@ describe("webhooks page", () => {
     expect(
       server.requestsTo("post", "/api/workflows/{id}/edit").map(({ body }) => body.operations[0].set["/triggers"]),
     ).toEqual([[DAILY, changed], [DAILY]]);
+  });
+
+  it("maps the input of the executions that a call starts, and shows errors at their fields", async () => {
+    const call = { id: "call", type: "webhook", path: "shop/orders", auth: "none", inputs: { order: "event.order" } };
+    const wrong = { code: "expression-syntax", severity: "error", message: "expected a value", hint: "Complete it." };
+    server.get("/api/workflows/{id}", defined([DAILY, call]));
+    let isRefused = true;
+    server.post("/api/workflows/{id}/edit", () =>
+      isRefused
+        ? refusal(422, "workflow-invalid", "expected a value (and 1 more)", {
+            problems: [
+              { ...wrong, pointer: "/triggers/1/inputs/title" },
+              { ...wrong, pointer: "/triggers/1/match", message: "expected a key" },
+            ],
+          })
+        : ({} as never),
+    );
+    const { user } = await open("/webhooks");
+    await user.click(await screen.findByRole("button", { name: "Edit webhook shop/orders" }));
+    const form = await dialog("Edit webhook shop/orders");
+    expect((form.getByLabelText("Expression of input 1") as HTMLInputElement).value).toBe("event.order");
+    await user.click(form.getByRole("button", { name: "Add input" }));
+    await fill(user, form.getByLabelText("Name of input 2"), "order");
+    await fill(user, form.getByLabelText("Expression of input 2"), "event.");
+    expect(form.getAllByText("Another input has this name.")).toHaveLength(2);
+    expect((form.getByRole("button", { name: "Save" }) as HTMLButtonElement).disabled).toBe(true);
+    await fill(user, form.getByLabelText("Name of input 2"), "title");
+    await user.click(form.getByRole("button", { name: "Save" }));
+    await form.findByText("expected a value Complete it.");
+    expect(form.getByLabelText("Condition").getAttribute("aria-invalid")).toBe("true");
+    expect(document.activeElement).toBe(form.getByLabelText("Expression of input 2"));
+    expect(form.queryByText(/and 1 more/)).toBeNull();
+    isRefused = false;
+    await fill(user, form.getByLabelText("Expression of input 2"), "event.title");
+    await user.click(form.getByRole("button", { name: "Remove input 1" }));
+    await user.click(form.getByRole("button", { name: "Save" }));
+    await noDialog();
+    const [, saved] = server.requestsTo("post", "/api/workflows/{id}/edit");
+    expect(saved?.body.operations[0].set["/triggers"][1]).toEqual({ ...call, inputs: { title: "event.title" } });
+  });
+
+  it("shows at the path that another webhook has it", async () => {
+    const call = { id: "call", type: "webhook", path: "shop/orders", auth: "none" };
+    server.get("/api/workflows/{id}", defined([call]));
+    server.post("/api/workflows/{id}/edit", () =>
+      refusal(409, "webhook-taken", "the path belongs to another workflow"),
+    );
+    const { user } = await open("/webhooks");
+    await user.click(await screen.findByRole("button", { name: "Edit webhook shop/orders" }));
+    const form = await dialog("Edit webhook shop/orders");
+    await user.click(form.getByRole("button", { name: "Save" }));
+    await form.findByText("the path belongs to another workflow");
+    expect(form.getByLabelText(/^Path/).getAttribute("aria-invalid")).toBe("true");
+  });
+
+  it("states after a change and a deletion that an older published version is in effect", async () => {
+    const call = { id: "call", type: "webhook", path: "shop/orders", auth: "none" };
+    server.get("/api/workflows/{id}", defined([call], OLDER));
+    server.post("/api/workflows/{id}/edit", {} as never);
+    const { user } = await open("/webhooks");
+    await user.click(await screen.findByRole("button", { name: "Edit webhook shop/orders" }));
+    await user.click((await dialog()).getByRole("button", { name: "Save" }));
+    const saved = await dialog("Webhook shop/orders saved");
+    await saved.findByText(/The change is saved, but not in effect.*“1.0”/);
+    await user.click(saved.getByRole("button", { name: "Close" }));
+    await user.click(await screen.findByRole("button", { name: "Edit webhook shop/orders" }));
+    await user.click((await dialog()).getByRole("button", { name: "Delete webhook" }));
+    const asked = await dialog("Delete the webhook shop/orders?");
+    await user.click(asked.getByRole("button", { name: "Delete webhook" }));
+    await (await dialog("Webhook shop/orders deleted")).findByText(/calls are still accepted/);
+  });
+
+  it("deletes the generated secret of a deleted webhook", async () => {
+    const call = { id: "call", type: "webhook", path: "shop/orders", secret: "secret.WEBHOOK_SHOP_ORDERS" };
+    server.get("/api/workflows/{id}", defined([call]));
+    server.post("/api/workflows/{id}/edit", {} as never);
+    vault("WEBHOOK_SHOP_ORDERS", []);
+    const { user } = await open("/webhooks");
+    await user.click(await screen.findByRole("button", { name: "Edit webhook shop/orders" }));
+    await user.click((await dialog()).getByRole("button", { name: "Delete webhook" }));
+    const asked = await dialog("Delete the webhook shop/orders?");
+    await user.click(asked.getByRole("button", { name: "Delete webhook" }));
+    await (await dialog("Webhook shop/orders deleted")).findByText(/WEBHOOK_SHOP_ORDERS was deleted/);
+    const [gone] = server.requestsTo("delete", "/api/secrets/{name}");
+    expect([gone?.at.name, gone?.headers.get("if-match")]).toEqual(["WEBHOOK_SHOP_ORDERS", '"7"']);
+  });
+
+  it.each([
+    ["a secret that another workflow names", "WEBHOOK_SHOP_ORDERS", ["copy"], /another version or another workflow/],
+    ["a secret that a person stored", "SHOP", [], null],
+  ])("keeps %s when a webhook gets another secret", async (_, name, uses, note) => {
+    const call = { id: "call", type: "webhook", path: "shop/orders", secret: `secret.${name}` };
+    kept = [{ ...webhook("shop/orders"), signed: true }];
+    server.get("/api/workflows/{id}", defined([call]));
+    server.post("/api/workflows/{id}/edit", {} as never);
+    vault(name, uses);
+    const { user } = await open("/webhooks");
+    await user.click(await screen.findByRole("button", { name: "Edit webhook shop/orders" }));
+    const form = await dialog("Edit webhook shop/orders");
+    await fill(user, form.getByLabelText(/^Secret/), "OTHER");
+    await user.click(form.getByRole("button", { name: "Save" }));
+    if (note) await (await dialog("Webhook shop/orders saved")).findByText(note);
+    else await noDialog();
+    expect(server.requestsTo("delete", "/api/secrets/{name}")).toEqual([]);
   });
 
   it("does not edit a webhook that the newest revision no longer has", async () => {
