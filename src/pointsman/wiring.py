@@ -81,9 +81,7 @@ async def open_context(setup: Setup) -> AppContext:
     except BaseException:
         await store.close()
         raise
-    await setup.vault.open(store.entries)
-    if settings.entered is not None and not setup.is_aside:
-        await settings.entered.open(store.entries, clock)
+    await _open_kept(setup, store)
     library = Library(store, settings, absent=partial(_is_absent, tools))
     if not setup.is_aside:
         _add_stored_tools(setup, store)
@@ -124,6 +122,13 @@ async def open_context(setup: Setup) -> AppContext:
     runtime.can_go_on = partial(must_reach_models, app)
     runtime.executors = GuardedExecutors(app, runtime, library, services.executors)
     return app
+
+
+async def _open_kept(setup: Setup, store: Store) -> None:
+    """Read the secrets of the store, and what admins entered. A dry run uses what its app read."""
+    await setup.vault.open(store.entries)
+    if setup.settings.entered is not None and not setup.is_aside:
+        await setup.settings.entered.open(store.entries, setup.clock)
 
 
 def _add_stored_tools(setup: Setup, store: Store) -> None:
