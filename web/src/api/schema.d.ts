@@ -6584,7 +6584,7 @@ export interface components {
             /** @description The file, variable or option that has the setting and has precedence; empty: none has it. */
             fixedBy: string;
             name: string;
-            /** @description A file, an environment variable, a flag, or `default`. */
+            /** @description A file, an environment variable, a flag, `app` if an admin entered it here, or `default`. */
             source: string;
             /** @description Secrets in it are masked. */
             value: unknown;
