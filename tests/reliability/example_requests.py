@@ -19,6 +19,7 @@ NAMED: Final = {"letter": "{id}", "letter@3": "{id}@1", "talk": "{id}"}
 ELSEWHERE: Final = re.compile(r"https://[\w.]+\.example(\.com)?")
 HERE: Final = "https://127.0.0.1:9"
 """Replaces the hosts of examples, so that the server asks nobody else: nothing listens there."""
+MAIL_SERVER: Final = "smtp.example.com"
 SENT: Final[dict[str, Json]] = {
     "POST /api/login": {},
     "PUT /api/workflows/{id}/folder": {"folder": ""},
@@ -91,7 +92,7 @@ def _about(shown: Json, thing: Thing | None) -> Json:
         case str() if thing is not None and shown in NAMED:
             return NAMED[shown].format(id=thing.id)
         case str():
-            return ELSEWHERE.sub(HERE, shown)
+            return ELSEWHERE.sub(HERE, shown).replace(MAIL_SERVER, "127.0.0.1")
         case dict():
             return {name: _about(one, thing) for name, one in shown.items()}
         case list():

@@ -6,8 +6,8 @@ export const useServerUpgraded = create<{ isUpgraded: boolean }>()(() => ({ isUp
 
 /** Compare the script of this page with the one of the server's page: its name has a hash of its content. Call it after
  * a reconnect: a server does not change its app while it runs. */
-export async function compareAppVersion(): Promise<void> {
-  const loaded = scriptOf(document);
+export async function compareAppVersion(page = document): Promise<void> {
+  const loaded = scriptOf(page);
   if (loaded === null) return;
   try {
     const answer = await fetch("/", { cache: "no-store" });

@@ -27,7 +27,7 @@ export function useBoard(userName: string | undefined): void {
 export function watchBoard(
   client: QueryClient,
   streams: Pick<Streams, "subscribe"> = sharedStreams(),
-  onReconnect: () => unknown = compareAppVersion,
+  onReconnect: () => unknown = () => compareAppVersion(),
 ): () => void {
   let isOpened = false;
   let timer: ReturnType<typeof setTimeout> | null = null;
