@@ -41,7 +41,6 @@ LOOK: frozenset[str] = frozenset(
         "schedules next",
         "schema",
         "secrets list",
-        "settings",
         "show",
         "templates list",
         "templates show",
@@ -104,6 +103,9 @@ BY_VERBS: frozenset[str] = frozenset(
         "secrets disallow",
         "secrets rotate",
         "secrets set",
+        "settings mail",
+        "settings set",
+        "settings unset",
         "templates use",
         "folders add",
         "folders delete",
@@ -158,6 +160,11 @@ def told(prompt: Prompt, store: list[str] = STORE) -> list[tuple[str, str, str |
 def test_every_command_declares_whether_it_changes_data() -> None:
     said = ASIDE | GO_BETWEENS | LOOK | OUTSIDE | BY_VERBS
     assert {path for path, one in commands().items() if not isinstance(one, click.Group)} == said
+
+
+def test_a_changed_setting_is_audited_without_its_value(prompt: Prompt) -> None:
+    assert prompt("settings", "set", "language", "de", *STORE).code == 0
+    assert told(prompt) == [("settings set", "name=language", None)]
 
 
 def test_commands_on_executions_are_audited_with_their_user(prompt: Prompt) -> None:

@@ -82,7 +82,7 @@ COMMANDS: Final[dict[str, CommandLocation]] = {
     "models": CommandLocation(
         "installation", "models", "Models that workflows can use here: list, connect, disconnect, default."
     ),
-    "settings": CommandLocation("installation", "settings", "Show the effective settings with their sources."),
+    "settings": CommandLocation("settings", "settings", "Show the effective settings, and change some of them."),
     "verify": CommandLocation("installation", "verify", "Check the store for damage."),
     "doctor": CommandLocation("installation", "doctor", "Diagnose this installation."),
     "completion": CommandLocation("references", "completion", "Print the completion script of a shell."),
@@ -271,6 +271,14 @@ EXAMPLES: Final[dict[str, tuple[str, ...]]] = {
     "models disconnect": ("pointsman models disconnect openai",),
     "models default": ("pointsman models default openai:gpt-5-mini",),
     "settings": ("pointsman settings",),
+    "settings set": (
+        "pointsman settings set language de",
+        """pointsman settings set variables '{"REGION": "eu"}'""",
+    ),
+    "settings unset": ("pointsman settings unset language",),
+    "settings mail": (
+        "pointsman settings mail smtp.example.com --user desk --sender desk@example.com --test ada@example.com",
+    ),
     "usage": ("pointsman usage --by model --since 2026-11-01",),
     "verify": ("pointsman verify --store sqlite:///flows.db",),
     "doctor": ("pointsman doctor",),

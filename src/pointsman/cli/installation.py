@@ -23,7 +23,6 @@ from pointsman.operations.provider_keys import ModelKeys, ModelKeyView
 from pointsman.operations.usage import BudgetRow, csv_of
 from pointsman.operations.workers import WorkersReport
 from pointsman.settings import masked_address
-from pointsman.settings import shown as settings_view
 from pointsman.values import Json, JsonObject
 from pointsman.workflows.tool_verbs import McpServerView, ToolView
 
@@ -265,19 +264,6 @@ def _ping_result(answer: ModelPing) -> str:
         made_up = ": scripted, no provider was called" if answer.get("scripted") else ""
         return f"answered in {answer.get('seconds', 0.0):g} s{made_up}"
     return f"{failure['code']}: {shown(failure['message'], chars_max=120)}"
-
-
-@click.command()
-@json_option
-@store_option
-def settings(*, as_json: bool, store: str | None) -> None:
-    """Show the effective settings with their sources; secrets are masked."""
-    views = settings_view(loaded(store))
-    if as_json:
-        print_json(views)
-        return
-    for name, value in cast("dict[str, JsonObject]", views).items():
-        click.echo(f"{name:20} {shown(value['value'], chars_max=80):50} {value['source']}")
 
 
 @click.command()

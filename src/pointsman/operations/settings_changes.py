@@ -50,6 +50,7 @@ MAIL: Final = "mail"
 SECRET: Final = "MAIL_PASSWORD"
 """Beginning of the name of the secret with the password."""
 VALUE_BYTES_MAX: Final = 200_000
+LISTED: Final = "`pointsman settings` and GET /api/settings list the settings."
 VARIABLE: Final = re.compile(r"[A-Z][A-Z0-9_]{0,99}")
 LANGUAGE: Final = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8}){0,3}")
 
@@ -164,7 +165,9 @@ async def change_setting(app: AppContext, name: str, value: Json, *, by: str, ma
     """
     _must_be_changeable(app.settings, name)
     if name == MAIL:
-        raise NoSuchSetting("the mail server has a request of its own", hint="PUT /api/settings/mail.")
+        raise NoSuchSetting(
+            "the mail server has a request of its own", hint="Use `pointsman settings mail` or PUT /api/settings/mail."
+        )
     _check_value(name, value)
     before = await read_for_change(app, KIND, name, match, _what(name))
     await _write(app, name, value, before=before, by=by)
@@ -174,7 +177,10 @@ async def unset_setting(app: AppContext, name: str, *, match: str | None = None)
     """Delete what was entered for a setting, with its secret. Raises `NoSuchSetting`, `RevisionMoved`."""
     what = _what(name)
     if await app.store.entries.find(KIND, name) is None:
-        raise NoSuchSetting(f"nothing was entered for {name[:60]!r}", hint="GET /api/settings lists the settings.")
+        raise NoSuchSetting(
+            f"nothing was entered for {name[:60]!r}",
+            hint=LISTED,
+        )
     await delete_sealed(app, KIND, name, match=match, replaced=_secret_of, what=what)
     await app.settings.refresh(at_once=True)
 
@@ -232,7 +238,7 @@ def _read(entry: ConfigEntry) -> EnteredSetting:
 def _must_be_changeable(settings: Settings, name: str) -> None:
     """Raise `NoSuchSetting`, `SettingFixed`."""
     if name not in Settings.model_fields:
-        raise NoSuchSetting(f"there is no setting {name[:60]!r}", hint="GET /api/settings lists the settings.")
+        raise NoSuchSetting(f"there is no setting {name[:60]!r}", hint=LISTED)
     if source := settings.fixed_by(name):
         hint = "Remove it there and restart the server; then change it here."
         raise SettingFixed(f"{source} has the setting {name!r}, and has precedence", hint=hint)
