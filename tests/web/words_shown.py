@@ -55,7 +55,7 @@ def texts(words: Any) -> Iterator[str]:
 
 @cache
 def catalogue(language: str) -> frozenset[str]:
-    files = sorted((WORDS / language).glob("*.json"))
+    files = sorted((WORDS / language).rglob("*.json"))
     return frozenset(one for file in files for one in texts(json.loads(file.read_text("utf-8"))))
 
 
@@ -81,7 +81,7 @@ def own(language: str) -> re.Pattern[str]:
 
 @cache
 def sections(language: str) -> frozenset[str]:
-    return frozenset(file.stem for file in (WORDS / language).glob("*.json"))
+    return frozenset(file.stem for file in (WORDS / language).rglob("*.json"))
 
 
 def wrong_words(said: list[str], language: str) -> list[str]:

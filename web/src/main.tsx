@@ -16,9 +16,10 @@ addTooltipsToCutText(document);
 const client = makeClient();
 const router = makeRouter();
 // The page, the user and the texts load at the same time.
+const languages = startLanguages();
 void router.load();
 if (pageFrame(location.pathname) === "app") void client.prefetchQuery(me());
-await startLanguages();
+await languages;
 
 const root = document.getElementById("root");
 if (root === null) throw new Error("the page has no root");

@@ -18,10 +18,15 @@ import type { TemplateSearch } from "./features/templates/templates";
 import type { UsageSearch } from "./features/usage/UsagePage";
 import { DIMENSIONS, MEASURES, RANGES } from "./features/usage/usage";
 import { type CatalogueSearch, SORTS } from "./features/workflows/catalogue";
+import { loadWords } from "./i18n";
 import { loadPart } from "./loadPart";
 
-const page = <T extends Record<string, unknown>, K extends keyof T>(read: () => Promise<T>, name: K) =>
-  lazyRouteComponent<T, K>(() => loadPart(read), name);
+/** `words`: the feature whose texts load with the page. */
+const page = <T extends Record<string, unknown>, K extends keyof T>(read: () => Promise<T>, name: K, words?: string) =>
+  lazyRouteComponent<T, K>(
+    () => loadPart(async () => (await Promise.all([read(), words === undefined ? null : loadWords(words)]))[0]),
+    name,
+  );
 
 const root = createRootRoute({ component: Shell, notFoundComponent: NotFound, errorComponent: Broken });
 
@@ -120,22 +125,22 @@ const template = createRoute({
 const evaluations = createRoute({
   getParentRoute: () => root,
   path: "/evaluations",
-  component: page(() => import("./features/evaluations/EvaluationsPage"), "EvaluationsPage"),
+  component: page(() => import("./features/evaluations/EvaluationsPage"), "EvaluationsPage", "evaluations"),
 });
 const evaluationsOf = createRoute({
   getParentRoute: () => root,
   path: "/evaluations/$name",
-  component: page(() => import("./features/evaluations/DatasetPage"), "DatasetPage"),
+  component: page(() => import("./features/evaluations/DatasetPage"), "DatasetPage", "evaluations"),
 });
 const evaluation = createRoute({
   getParentRoute: () => root,
   path: "/evaluations/$name/$run",
-  component: page(() => import("./features/evaluations/RunPage"), "RunPage"),
+  component: page(() => import("./features/evaluations/RunPage"), "RunPage", "evaluations"),
 });
 const playground = createRoute({
   getParentRoute: () => root,
   path: "/playground",
-  component: page(() => import("./features/playground/PlaygroundPage"), "PlaygroundPage"),
+  component: page(() => import("./features/playground/PlaygroundPage"), "PlaygroundPage", "playground"),
 });
 const tools = createRoute({
   getParentRoute: () => root,
@@ -155,12 +160,12 @@ const models = createRoute({
 const memory = createRoute({
   getParentRoute: () => root,
   path: "/memory",
-  component: page(() => import("./features/memory/MemoryPage"), "MemoryPage"),
+  component: page(() => import("./features/memory/MemoryPage"), "MemoryPage", "memory"),
 });
 const memoryOf = createRoute({
   getParentRoute: () => root,
   path: "/memory/$scope/$owner",
-  component: page(() => import("./features/memory/OwnerPage"), "OwnerPage"),
+  component: page(() => import("./features/memory/OwnerPage"), "OwnerPage", "memory"),
 });
 const schedules = createRoute({
   getParentRoute: () => root,
@@ -175,12 +180,12 @@ const schedule = createRoute({
 const webhooks = createRoute({
   getParentRoute: () => root,
   path: "/webhooks",
-  component: page(() => import("./features/webhooks/WebhooksPage"), "WebhooksPage"),
+  component: page(() => import("./features/webhooks/WebhooksPage"), "WebhooksPage", "webhooks"),
 });
 const notifications = createRoute({
   getParentRoute: () => root,
   path: "/notifications",
-  component: page(() => import("./features/notifications/NotificationsPage"), "NotificationsPage"),
+  component: page(() => import("./features/notifications/NotificationsPage"), "NotificationsPage", "notifications"),
 });
 
 const publishing = createRoute({
@@ -231,7 +236,7 @@ const secrets = createRoute({
 const settings = createRoute({
   getParentRoute: () => root,
   path: "/settings",
-  component: page(() => import("./features/settings/SettingsPage"), "SettingsPage"),
+  component: page(() => import("./features/settings/SettingsPage"), "SettingsPage", "settings"),
 });
 const audit = createRoute({
   getParentRoute: () => root,
@@ -242,7 +247,7 @@ const audit = createRoute({
       ...daysOf(search, "since", "until"),
     }),
   ),
-  component: page(() => import("./features/audit/AuditPage"), "AuditPage"),
+  component: page(() => import("./features/audit/AuditPage"), "AuditPage", "audit"),
 });
 const usage = createRoute({
   getParentRoute: () => root,
@@ -256,7 +261,7 @@ const usage = createRoute({
       ...listOf("of", search.of),
     }),
   ),
-  component: page(() => import("./features/usage/UsagePage"), "UsagePage"),
+  component: page(() => import("./features/usage/UsagePage"), "UsagePage", "usage"),
 });
 
 const chatPage = page(() => import("./features/chat/ChatPage"), "ChatPage");

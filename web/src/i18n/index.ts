@@ -20,6 +20,20 @@ export const WORDS: Record<Language, () => Promise<{ default: Words }>> = {
   de: () => import("./de"),
 };
 
+/** Texts of features that load with the pages of the feature: most visits do not need them. */
+const PAGE_WORDS = import.meta.glob<Words>("./*/pages/*.json", { import: "default" });
+const loadedFeatures = new Set<string>();
+
+/** Load the texts of a feature that has a file under `pages`. */
+export async function loadWords(feature: string, given?: Language): Promise<void> {
+  await started;
+  const language = given ?? i18next.language;
+  const read = PAGE_WORDS[`./${language}/pages/${feature}.json`];
+  if (!read) throw new Error(`i18n/${language}/pages has no file for ${feature}`);
+  i18next.addResourceBundle(language, "translation", await read());
+  loadedFeatures.add(feature);
+}
+
 /** The stored language, otherwise the browser's first language that the app supports. */
 function preferred(): Language {
   const candidates = [browserStorage.read(STORAGE_KEY) ?? "", ...navigator.languages].map((candidate) =>
@@ -30,7 +44,14 @@ function preferred(): Language {
   );
 }
 
-export async function startLanguages(): Promise<void> {
+let started: Promise<void> = Promise.resolve();
+
+export function startLanguages(): Promise<void> {
+  started = start();
+  return started;
+}
+
+async function start(): Promise<void> {
   const language = preferred();
   await i18next.use(initReactI18next).init({
     resources: { [language]: { translation: (await WORDS[language]()).default } },
@@ -45,6 +66,7 @@ export async function startLanguages(): Promise<void> {
 /** Switch the language. Throws if its texts cannot be loaded; the language then stays as it is. */
 export async function switchLanguage(language: Language): Promise<void> {
   i18next.addResourceBundle(language, "translation", (await WORDS[language]()).default);
+  await Promise.all([...loadedFeatures].map((feature) => loadWords(feature, language)));
   browserStorage.write(STORAGE_KEY, language);
   document.documentElement.lang = language;
   await i18next.changeLanguage(language);

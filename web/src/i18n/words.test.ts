@@ -1,9 +1,15 @@
 import { describe, expect, it } from "vitest";
 import { textIn } from ".";
-import de from "./de";
 import fields from "./de/fields.json";
-import en from "./en";
 import given from "./given/de";
+
+const FILES = import.meta.glob<Record<string, unknown>>("./{en,de}/**/*.json", { eager: true, import: "default" });
+const wordsOf = (language: string): Record<string, unknown> =>
+  Object.assign(
+    {},
+    ...Object.entries(FILES).flatMap(([path, words]) => (path.startsWith(`./${language}/`) ? [words] : [])),
+  );
+const [en, de] = [wordsOf("en"), wordsOf("de")];
 
 /** Words that the table in README.md replaces by another. Text in {{}} or backticks is a name. */
 const FORSAKEN =
@@ -30,8 +36,7 @@ function unused(keys: Iterable<string>, text: string): string[] {
 
 describe("texts of the interface", () => {
   it("has each top-level key in one file", () => {
-    const files = import.meta.glob<Record<string, unknown>>("./{en,de}/*.json", { eager: true, import: "default" });
-    const parts = Object.values(files).flatMap((words) => Object.keys(words));
+    const parts = Object.values(FILES).flatMap((words) => Object.keys(words));
     expect(parts.length).toBe(new Set(parts).size * 2);
   });
 
@@ -52,6 +57,22 @@ describe("texts of the interface", () => {
     expect(unused(known, Object.values(sources).join("\n"))).toEqual([]);
     // biome-ignore lint/suspicious/noTemplateCurlyInString: a source as text
     expect(unused(["status.done", "status.done.twice", "keys.title"], "t(`status.${one}`)")).toEqual(["keys.title"]);
+  });
+
+  it("uses the texts that load with the pages of a feature only there", () => {
+    const sources = import.meta.glob<string>(["../**/*.{ts,tsx}", "!../**/*.test.*"], {
+      eager: true,
+      query: "?raw",
+      import: "default",
+    });
+    const lazy = Object.entries(FILES).filter(([path]) => path.startsWith("./en/pages/"));
+    expect(lazy.length).toBeGreaterThan(5);
+    for (const [file, words] of lazy) {
+      const feature = file.slice("./en/pages/".length, -".json".length);
+      const key = new RegExp(`["\`](${Object.keys(words).join("|")})\\.\\w`);
+      const others = Object.entries(sources).filter(([path]) => !path.startsWith(`../features/${feature}/`));
+      expect(others.filter(([, text]) => key.test(text)).map(([path]) => path)).toEqual([]);
+    }
   });
 
   it("uses one German word for one thing", () => {
