@@ -10,10 +10,10 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Sequence
 from functools import wraps
 from pathlib import Path
-from typing import Any, Final, TypeAlias, TypedDict, Unpack, cast
+from typing import Any, Final, TypeAlias, TypedDict, TypeVar, Unpack, cast
 
 import click
 
@@ -248,6 +248,7 @@ def _range(low: Json, high: Json) -> str:
     return f"${low:.4f}" if low == high else f"${low:.4f} to ${high:.4f}"
 
 
+T = TypeVar("T")
 DURABILITIES: Final = ("step", "async", "exit")
 TOKENS: Final = "pointsman.tokens"
 """Key of the command's context: whether `--tokens` was given."""
@@ -443,7 +444,8 @@ async def follow(
             except asyncio.CancelledError:
                 stopped = True
                 _clear_cancellation()
-        view, lasting = json_of(await execution.view()), execution.is_kept
+        seen, stopped_late = await _undisturbed(execution.view())
+        view, lasting, stopped = json_of(seen), execution.is_kept, stopped or stopped_late
     if not as_json and not quiet and view["sessionId"] is not None:
         say(f"session {shown(view['sessionId'])}")
     for answer in unused:
@@ -452,6 +454,21 @@ async def follow(
     stopped = stopped and str(view["status"]) in UNFINISHED
     code = print_outcome(view, as_json=as_json, stopped=stopped, store=store, lasting=lasting)
     return MISUSED if refused else code
+
+
+async def _undisturbed(work: Coroutine[Any, Any, T]) -> tuple[T, bool]:
+    """Await work to its end. Return its result, and whether Ctrl-C came meanwhile."""
+    task = asyncio.ensure_future(work)
+    stopped = False
+    while not task.done():
+        try:
+            await asyncio.shield(task)
+        except asyncio.CancelledError:
+            if task.cancelled():
+                raise
+            stopped = True
+            _clear_cancellation()
+    return task.result(), stopped
 
 
 def _clear_cancellation() -> None:
