@@ -12,11 +12,9 @@ from pointsman.cli.app_opening import go, installation, loaded, session_at_promp
 from pointsman.cli.options import json_option, store_option
 from pointsman.cli.printing import print_json, read_hidden, say, shown
 from pointsman.errors import OperatorError
-from pointsman.operations.settings_changes import MailSecurity, MailServerRequest, SettingView
+from pointsman.operations.settings_changes import MailSecurity, MailServerRequest, SettingView, may_have_entries
 from pointsman.operations.verbs import OperationVerbs
-from pointsman.settings import Settings
 from pointsman.settings import shown as settings_view
-from pointsman.store.sqlite.connection import path_of
 from pointsman.values import Json, JsonObject
 
 T = TypeVar("T")
@@ -33,7 +31,7 @@ def settings(context: click.Context, *, as_json: bool, store: str | None) -> Non
         return
     known = loaded(store)
     views = cast("dict[str, JsonObject]", settings_view(known))
-    if _has_store(known):
+    if may_have_entries(known):
         try:
             entered = go(_with_operations(store, lambda operations: operations.settings()))["settings"]
             views |= {one["name"]: {"value": one["value"], "source": one["source"]} for one in entered}
@@ -44,12 +42,6 @@ def settings(context: click.Context, *, as_json: bool, store: str | None) -> Non
         return
     for name, view in views.items():
         click.echo(f"{name:20} {shown(view['value'], chars_max=80):50} {view['source']}")
-
-
-def _has_store(known: Settings) -> bool:
-    """Return whether there may be entered settings: a look at the settings creates no store."""
-    address = known.store_url
-    return address.partition(":")[0] != "memory" and (not address.startswith("sqlite:") or path_of(address).exists())
 
 
 @settings.command("set")

@@ -31,6 +31,7 @@ from pointsman.settings import HANDLE, Settings, ShownSetting, shown, wrong_fiel
 from pointsman.settings.entered import ENTERABLE, KIND, EnteredSetting
 from pointsman.settings.sections import HOST_NAME
 from pointsman.store.records import ConfigEntry
+from pointsman.store.sqlite.connection import path_of
 from pointsman.tools.egress.addresses import AddressRefused
 from pointsman.tools.mail import (
     MailAddressInvalid,
@@ -128,6 +129,12 @@ class TestedMail(TypedDict):
     sent: bool
     error: str
     """Why the message was not sent; empty: it was."""
+
+
+def may_have_entries(settings: Settings) -> bool:
+    """Return whether the store may have entered settings, without opening it: that would create its file."""
+    address = settings.store_url
+    return address.partition(":")[0] != "memory" and (not address.startswith("sqlite:") or path_of(address).exists())
 
 
 async def setting_views(app: AppContext) -> list[SettingView]:
