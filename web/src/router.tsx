@@ -140,7 +140,7 @@ const evaluation = createRoute({
 const playground = createRoute({
   getParentRoute: () => root,
   path: "/playground",
-  component: page(() => import("./features/playground/PlaygroundPage"), "PlaygroundPage", "playground"),
+  component: page(() => import("./features/playground/PlaygroundPage"), "PlaygroundPage"),
 });
 const tools = createRoute({
   getParentRoute: () => root,
