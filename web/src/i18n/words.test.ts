@@ -72,6 +72,10 @@ describe("texts of the interface", () => {
       const key = new RegExp(`["\`](${Object.keys(words).join("|")})\\.\\w`);
       const others = Object.entries(sources).filter(([path]) => !path.startsWith(`../features/${feature}/`));
       expect(others.filter(([, text]) => key.test(text)).map(([path]) => path)).toEqual([]);
+      // Components of the feature appear on no other page.
+      const component = new RegExp(`from "(@/features|\\.\\.)/${feature}/[A-Z]`);
+      const pages = others.filter(([path]) => !path.endsWith("/router.tsx"));
+      expect(pages.filter(([, text]) => component.test(text)).map(([path]) => path)).toEqual([]);
     }
   });
 
