@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
 
 from pointsman.comments.comments import COMMENTS_MAX, CommentSubject, add_comment
-from pointsman.comments.presence import PEOPLE_MAX, SUBJECTS_MAX, Sign, Viewers
+from pointsman.comments.presence import ENTRY_S_MAX, KIND, PEOPLE_MAX, SUBJECTS_MAX, Sign, Viewers
 from tests.server.conftest import Served, serving
 from tests.server.flows import LETTER
 
@@ -170,19 +171,57 @@ async def test_only_people_who_may_see_a_workflow_are_present_there() -> None:
         assert await code(served, "POST", "/api/presence", ada, body) == "unknown-execution"
 
 
+def sign(person: str, place: str = "", *, at: float, sent: float | None = None) -> Sign:
+    return Sign(person, place, at, at if sent is None else sent)
+
+
 def test_a_person_without_a_sign_for_20_seconds_has_left() -> None:
-    presence, letter = Viewers(), CommentSubject("workflow", "letter")
-    presence.note(letter, Sign("ada", "review", 100.0))
-    assert [one.person for one in presence.others(letter, "ben", now=119.0)] == ["ada"]
-    assert presence.others(letter, "ben", now=121.0) == []
+    viewers, letter = Viewers(), CommentSubject("workflow", "letter")
+    viewers.note(letter, sign("ada", "review", at=100.0))
+    assert [one.person for one in viewers.present(letter, now=119.0)] == ["ada"]
+    assert viewers.present(letter, now=121.0) == []
 
 
 def test_presence_is_bounded_in_people_and_subjects() -> None:
-    presence = Viewers()
+    viewers = Viewers()
     for n in range(SUBJECTS_MAX + 1):
-        presence.note(CommentSubject("workflow", f"w{n}"), Sign("ada", "", 1.0))
-    assert presence.others(CommentSubject("workflow", "w0"), "ben", now=1.0) == []
+        viewers.note(CommentSubject("workflow", f"w{n}"), sign("ada", at=1.0))
+    assert viewers.present(CommentSubject("workflow", "w0"), now=1.0) == []
     last = CommentSubject("workflow", f"w{SUBJECTS_MAX}")
     for n in range(PEOPLE_MAX + 10):
-        presence.note(last, Sign(f"p{n}", "", 1.0))
-    assert len(presence.others(last, "ben", now=1.0)) == PEOPLE_MAX
+        viewers.note(last, sign(f"p{n}", at=1.0))
+    assert len(viewers.present(last, now=1.0)) == PEOPLE_MAX
+
+
+@pytest.mark.parametrize("ahead_s", [-300.0, 0.0, 300.0])
+def test_a_person_in_a_process_with_another_clock_is_present_from_the_second_sign(ahead_s: float) -> None:
+    viewers, letter = Viewers(), CommentSubject("workflow", "letter")
+    for now in (100.0, 108.0):
+        viewers.note_stored(letter, {"ada": ("review", now + ahead_s)}, now=now)
+    for now in (108.0, 116.0, 128.0):  # Without a newer sign.
+        viewers.note_stored(letter, {"ada": ("review", 108.0 + ahead_s)}, now=now)
+        assert [one.person for one in viewers.present(letter, now=now)] == ["ada"]
+    assert viewers.present(letter, now=129.0) == []
+
+
+async def test_people_on_several_servers_of_a_store_see_each_other(postgres_url: str) -> None:
+    async with serving(postgres_url) as first, serving(postgres_url) as second:
+        await first.save(LETTER)
+        await first.key("root", "admin")
+        people = {name: await first.key(name, "viewer") for name in ("ada", "ben", "cleo")}
+        await present(first, people["ada"], "review")
+        assert await present(second, people["ben"], "write") == [("ada", "review")]
+        assert await present(first, people["cleo"]) == [("ada", "review"), ("ben", "write")]
+        assert await present(first, people["ada"], "write") == [("ben", "write"), ("cleo", None)]
+        await asyncio.gather(*(present(one, by) for by in people.values() for one in (first, second)))
+        assert [name for name, _ in await present(second, people["cleo"])] == ["ada", "ben"]
+
+
+async def test_entries_of_people_who_left_long_ago_are_deleted(postgres_url: str) -> None:
+    async with serving(postgres_url) as served:
+        await served.save(LETTER)
+        entries, now = served.app.context.store.entries, served.app.context.clock.now()
+        await entries.put(KIND, "workflow/old", {"ada": ["review", now - ENTRY_S_MAX - 1.0]})
+        await entries.put(KIND, "workflow/new", {"ada": ["review", now - ENTRY_S_MAX + 60.0]})
+        await present(served, {})
+        assert [one.key for one in await entries.list(KIND)] == ["workflow/letter", "workflow/new"]

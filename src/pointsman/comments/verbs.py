@@ -28,7 +28,7 @@ from pointsman.comments.comments import (
     mentions,
     read_until,
 )
-from pointsman.comments.presence import PRESENCE, Sign
+from pointsman.comments.presence import others_on
 from pointsman.errors import CallerError, PointsmanError
 
 
@@ -165,13 +165,9 @@ class CommentVerbs(Verbs):
     async def present(self, kind: SubjectKind, subject: str, *, place: str = "") -> PresentList:
         """Note that the caller looks at a workflow or an execution, and return the other people who do.
 
-        Only people who may see it are listed: each has asked here. The list is of this process.
+        Only people who may see it are listed: each has asked here.
         """
-        about = await self._seen(kind, subject)
-        now = self.app.clock.now()
-        presence = self.app[PRESENCE]
-        presence.note(about, Sign(self.caller.name, place, now))
-        others = presence.others(about, self.caller.name, now=now)
+        others = await others_on(self.app, await self._seen(kind, subject), self.caller.name, place)
         return {"people": [{"name": one.person, "place": one.place or None, "at": one.at} for one in others]}
 
     async def _found(self, id: str) -> Comment:

@@ -160,6 +160,6 @@ async def mark_read(session: CallerSession) -> Response:
 async def present(session: CallerSession, body: PresenceBody) -> Response:
     """Note that the caller looks at a workflow or an execution; return the other people who did within the last 20 s.
 
-    Send this every 8 s while the page is visible. Each server process has its own list; nothing is stored.
+    Send this every 8 s while the page is visible.
     """
     return JsonReply(await session.comments.present(body.kind, body.subject, place=body.place))
