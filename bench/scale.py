@@ -24,6 +24,7 @@ import psycopg
 
 from bench.report import environment
 from bench.turns import ROOT, table
+from pointsman.executions.usage_rollup import CURSOR
 from pointsman.store.postgres.connections import address_of
 from pointsman.values import JsonObject
 from tests.engine_servers import RESTATE, TEMPORAL, EngineProcess, RestateServer, TemporalServer, running
@@ -127,6 +128,16 @@ class Bench:
         async with asyncio.timeout(WAITS_S):
             while await asyncio.to_thread(self.count, *statuses) < number:  # noqa: ASYNC110 - processes change it
                 await asyncio.sleep(0.1)
+
+    async def indexed(self, at: float) -> None:
+        """Wait until the server has indexed all executions that were there at this time (unix seconds)."""
+        query = "SELECT convert_from(value, 'UTF8')::float FROM entries WHERE kind = %s AND key = %s"
+        async with asyncio.timeout(WAITS_S):
+            while True:
+                row = await asyncio.to_thread(lambda: self._database.execute(query, CURSOR).fetchone())
+                if row is not None and row[0] > at:
+                    return
+                await asyncio.sleep(1.0)
 
     async def start(self, workflow: str, number: int) -> list[str]:
         return await several(number, lambda _: self.one.start(workflow))
@@ -250,6 +261,7 @@ async def park(bench: Bench, number: int) -> Parked:
     await bench.until(number, "waiting")
     parking_s = time.monotonic() - began
     await asyncio.sleep(IDLE_S)  # Releases are stored.
+    await bench.indexed(time.time())
     idle = await bench.idle(IDLE_S)
     engine = bench.one.engine.process if bench.one.engine is not None else None
     server_mb, worker_mb = (sum(map(rss_mb, pids)) for pids in (bench.servers(), bench.workers()))
@@ -446,7 +458,7 @@ How long the executions of the busiest of three workers were still: after SIGKIL
 
 ## Parked executions
 
-Executions that wait for a person. Idle CPU in ms per second.
+Executions that wait for a person. Idle CPU in ms per second, after they were indexed for the search.
 
 {parked}
 """
