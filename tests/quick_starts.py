@@ -90,6 +90,20 @@ def fresh_starts() -> Generator[None, None, None]:
         yield
 
 
+def run_module(module: str, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run a module of the tests in a process that imports the packages of this checkout."""
+    paths = os.pathsep.join((str(ROOT / "src"), str(ROOT)))
+    with quick_starts():
+        return subprocess.run(
+            [sys.executable, "-m", module, *words],
+            check=False,
+            capture_output=True,
+            text=True,
+            cwd=ROOT,
+            env={**os.environ, "PYTHONPATH": paths},
+        )
+
+
 def is_quick(arguments: Sequence[str]) -> bool:
     """Return whether a process with these arguments of Python may be a fork."""
     first = arguments[0] if arguments else ""

@@ -8,9 +8,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-import os
 import resource
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -19,10 +17,9 @@ from typing import Final, NamedTuple, cast
 from pointsman import Pointsman, Workflow
 from pointsman.tools.functions import tool
 from pointsman.values import Json, JsonObject
-from tests.quick_starts import quick_starts
+from tests.quick_starts import run_module
 from tests.reliability.findings import Finding
 
-ROOT: Final = Path(__file__).parents[2]
 STATUS: Final = Path("/proc/self/status")
 MEGABYTE: Final = 1_000_000
 PEAK_LIMITS_MAX: Final = 4
@@ -110,16 +107,7 @@ async def look(store: str, name: str) -> Report:
 
 def in_a_process(*words: str) -> Report:
     """Run a part in a process and return its report; a crash raises its last output."""
-    paths = os.pathsep.join((str(ROOT / "src"), str(ROOT)))
-    with quick_starts():
-        done = subprocess.run(
-            [sys.executable, "-m", "tests.reliability.large_state", *words],
-            check=False,
-            capture_output=True,
-            text=True,
-            cwd=ROOT,
-            env={**os.environ, "PYTHONPATH": paths},
-        )
+    done = run_module("tests.reliability.large_state", *words)
     return (
         Report(*json.loads(done.stdout)) if done.returncode == 0 else Report("broke", done.stderr[-500:], "", 0.0, "")
     )

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import subprocess
 import sys
 import tempfile
 import time
@@ -19,11 +18,10 @@ from typing import Final, cast
 from pointsman import Pointsman, Workflow
 from pointsman.tools.functions import tool
 from pointsman.values import JsonObject
-from tests.quick_starts import quick_starts
+from tests.quick_starts import run_module
 from tests.reliability.findings import Finding, NotHere
 
 STATM: Final = Path("/proc/self/statm")
-ROOT: Final = Path(__file__).parents[2]
 GROWTH_MB_MAX: Final = 60
 """Maximum growth from a tenth of the rounds to the end. An execution that kept its rows would need hundreds of
 megabytes."""
@@ -97,16 +95,7 @@ async def resume(store: str, name: str) -> JsonObject:
 
 
 def in_a_process(*words: str) -> JsonObject:
-    paths = os.pathsep.join((str(ROOT / "src"), str(ROOT)))
-    with quick_starts():
-        done = subprocess.run(
-            [sys.executable, "-m", "tests.reliability.long_loop", *words],
-            check=False,
-            capture_output=True,
-            text=True,
-            cwd=ROOT,
-            env={**os.environ, "PYTHONPATH": paths},
-        )
+    done = run_module("tests.reliability.long_loop", *words)
     if done.returncode != 0:
         return {"error": done.stderr[-500:]}
     return cast("JsonObject", json.loads(done.stdout))
