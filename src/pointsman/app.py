@@ -86,7 +86,7 @@ class Pointsman:
         self.clock: Clock = clock if clock is not None else SystemClock()
         ruled = [name for name, secret in loaded.own_secrets.items() if secret.rule != SecretRule()]
         self.vault = Vault(loaded.vault, self.clock, ruled=ruled, token_server=TokenServer(loaded.http.outgoing))
-        self.settings = loaded.kept_at(store).with_kept(self.vault)
+        self.settings = loaded.with_store(store).with_stored_secrets(self.vault)
         self.tools = registry_for(self.settings, tools)
         self.feed = Feed()
         self.isolation: Isolation | None = None

@@ -169,7 +169,7 @@ async def close_context(app: AppContext, *, closes_tools: bool = True) -> None:
 async def open_aside(app: AppContext, clock: Clock, tools: ToolRegistry) -> AsyncGenerator[AppContext]:
     """Open an app with a store in memory, with the settings of another one and these tools, that checks no models."""
     setup = Setup(
-        settings=app.settings.kept_at("memory:"),
+        settings=app.settings.with_store("memory:"),
         clock=clock,
         vault=Vault(app.settings.vault, clock),
         tools=tools,

@@ -105,12 +105,12 @@ def _redaction_of(values: Iterable[str]) -> Redaction:
 
 def known_redaction(settings: Settings) -> Callable[[], Redaction]:
     """Return a function that returns the redaction of every secret known when it is called."""
-    return _growing(frozenset(secrets_of(settings)), settings.kept)
+    return _growing(frozenset(secrets_of(settings)), settings.stored_secrets)
 
 
 def redactor_for(settings: Settings) -> Redactor:
     """Return a redactor of the field names and secrets in the settings."""
-    return Redactor(settings.observability.redact, secrets_of(settings), settings.kept)
+    return Redactor(settings.observability.redact, secrets_of(settings), settings.stored_secrets)
 
 
 REDACTOR: Final = Part[Redactor]("redactor", lambda app: redactor_for(app.settings))

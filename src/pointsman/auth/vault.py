@@ -588,15 +588,15 @@ class SecretAccess:
     def __init__(self, settings: Settings, workflows: Workflows) -> None:
         """`workflows` are the saved workflows, whose `allowedGroups` the rules check."""
         self._settings = settings
-        self._kept = settings.kept
-        """Asked twice for each step, so it is kept. `refresh` reads what admins entered at the same times."""
+        self._stored_secrets = settings.stored_secrets
+        """What the store holds, without the environment. Each step reads this twice, so it must be an attribute."""
         self._workflows = workflows
         self._redaction: Callable[[], Redaction] = known_redaction(settings)
 
     @property
     def is_fresh(self) -> bool:
         """Return whether `refresh` would read nothing now."""
-        return self._kept is None or self._kept.is_fresh
+        return self._stored_secrets is None or self._stored_secrets.is_fresh
 
     async def refresh(self) -> None:
         await self._settings.refresh()

@@ -257,15 +257,15 @@ class RowCache:
     """The partly read long rows of one installation."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[tuple[ExecutionId, int], tuple[Row, asyncio.TimerHandle]] = OrderedDict()
+        self._rows: OrderedDict[tuple[ExecutionId, int], tuple[Row, asyncio.TimerHandle]] = OrderedDict()
 
     @property
     def rows(self) -> list[Row]:
         """The cached rows, the most recently used last."""
-        return [row for row, _ in self._kept.values()]
+        return [row for row, _ in self._rows.values()]
 
     def find(self, execution: ExecutionId, seq: int) -> Row | None:
-        row = self._kept.get((execution, seq))
+        row = self._rows.get((execution, seq))
         return None if row is None else row[0]
 
     def leave(self, execution: ExecutionId, row: Row, *, sent_events: int) -> None:
@@ -273,12 +273,12 @@ class RowCache:
         self._drop((execution, row.seq))
         if sent_events < len(row.events) and len(row.events) > LONG:
             key = (execution, row.seq)
-            self._kept[key] = (row, asyncio.get_running_loop().call_later(CACHED_S, self._drop, key))
-            while len(self._kept) > CACHED_MAX:
-                self._drop(next(iter(self._kept)))
+            self._rows[key] = (row, asyncio.get_running_loop().call_later(CACHED_S, self._drop, key))
+            while len(self._rows) > CACHED_MAX:
+                self._drop(next(iter(self._rows)))
 
     def _drop(self, key: tuple[ExecutionId, int]) -> None:
-        entry = self._kept.pop(key, None)
+        entry = self._rows.pop(key, None)
         if entry is not None:
             entry[1].cancel()
 

@@ -234,7 +234,7 @@ class AgentLoop:
         self._tools = ToolRounds(command, spec, run, allowed=allowed_tools(settings, tools), ledger=ledger)
         self._expected = Expected(settings.output_schema, settings.result or "text")
         self._injected: Injected = injected(spec, self._expected.schema, has_tools=bool(self._tools.allowed))
-        self._kept = AgentLoopState()
+        self._state = AgentLoopState()
         self._guardrails = AttemptGuardrails(command, spec, settings, ledger)
         self._files = files
         self._encoded = EncodedMessages()
@@ -260,7 +260,7 @@ class AgentLoop:
                 continue
             rounds += 1
             if intercepted_calls.next is not None or intercepted_calls.final is not None:
-                self._kept.warnings.append(
+                self._state.warnings.append(
                     "the model decided and called tools in one answer: it decides again once it knows their results"
                 )
             done = await self._called(reply, intercepted_calls.others, is_last=rounds >= self._settings.iterations_max)
@@ -270,18 +270,18 @@ class AgentLoop:
     async def _recall(self) -> None:
         recalled = await self._history.recalled(conversation_of(self._command))
         if self._command.input.get("messages") is None:  # otherwise the node names its own messages
-            self._kept.added += recalled.added
+            self._state.added += recalled.added
         transcript = messages_of(self._command, self._name, recalled.messages)
         self._now = next((message for message in reversed(transcript) if role_of(message) == "user"), None)
         if (files := self._command.input.get("files")) is not None and self._now is not None:
             at = next(at for at, message in enumerate(transcript) if message is self._now)
             await self._run.effects.flush()  # a file may take long to come
             self._now = transcript[at] = await with_files(self._now, files, self._files)
-        self._kept.transcript = [*recalled.opening, *transcript]
+        self._state.transcript = [*recalled.opening, *transcript]
 
     async def _ask(self) -> ModelReply | None:
         """Return the reply, or None if the transcript was too long for the model and is now shorter."""
-        turn, self._has_streamed = self._kept, False
+        turn, self._has_streamed = self._state, False
         turn.transcript = await self._history.fitted(turn.transcript, self._now)
         try:
             reply = await self._ledger.ask(self._request(), on_text=self._send_delta)
@@ -306,7 +306,7 @@ class AgentLoop:
             model=model_of(spec, settings),
             fallback=settings.fallback,
             system=system_of(self._command, self._injected.text),
-            messages=self._kept.transcript,
+            messages=self._state.transcript,
             tools=(*self._tools.allowed.values(), *self._injected.tools),
             output_schema=self._injected.schema,
             temperature=settings.temperature,
@@ -333,7 +333,7 @@ class AgentLoop:
     async def _answered(self, reply: ModelReply, intercepted_calls: Intercepted) -> WorkDone | None:
         """Return the result, or None if the answer was wrong and the model is asked again."""
         text, read = self._read(reply.text, intercepted_calls)
-        self._kept.label = intercepted_calls.next or self._kept.label
+        self._state.label = intercepted_calls.next or self._state.label
         if isinstance(read, Wrong):
             self._ask_again(read, text, self._expected.given_up(read, text))
             return None
@@ -341,11 +341,11 @@ class AgentLoop:
         if refused is not None:
             self._ask_again(refused[0], text, refused[1])
             return None
-        label = self._kept.label or (next_of(read.value) if self._expected.is_json else None)
+        label = self._state.label or (next_of(read.value) if self._expected.is_json else None)
         if label is None and self._spec.routes:
             label = next_in_text(text)
         if text:
-            self._kept.added.append(assistant_message(ModelReply(text=text), name=self._name))
+            self._state.added.append(assistant_message(ModelReply(text=text), name=self._name))
         return self._done(read.value, text, label=label)
 
     def _read(self, text: str, intercepted_calls: Intercepted) -> tuple[str, ParsedJson | Wrong]:
@@ -363,12 +363,12 @@ class AgentLoop:
     def _ask_again(self, wrong: Wrong, text: str, failure: Failure) -> None:
         """Add a correction to the transcript. Raises `WorkRefused` with the failure after `REASKS_MAX` corrections."""
         self._discard()
-        if self._kept.reasks >= REASKS_MAX:
+        if self._state.reasks >= REASKS_MAX:
             raise WorkRefused(failure)
-        self._kept.reasks += 1
+        self._state.reasks += 1
         if text:
-            self._kept.transcript.append(assistant_message(ModelReply(text=text), name=self._name))
-        self._kept.transcript.append(user_message(wrong.message))
+            self._state.transcript.append(assistant_message(ModelReply(text=text), name=self._name))
+        self._state.transcript.append(user_message(wrong.message))
 
     async def _called(self, reply: ModelReply, calls: tuple[ToolCall, ...], *, is_last: bool) -> WorkDone | None:
         """Run the called tools and continue (None), or leave calls to a tool executor."""
@@ -391,15 +391,15 @@ class AgentLoop:
             return self._done(reply.text, reply.text, pending=tuple(left))
         self._tools.count(outcomes_by_call)
         if self._tools.is_circling:
-            self._kept.transcript.append(user_message(CIRCLING))
+            self._state.transcript.append(user_message(CIRCLING))
         return None
 
     def _add_tool_message(self, call: ToolCall, outcome: ToolOutcome) -> None:
         self._add_message(tool_message(call, outcome.told(), name=self._name))
 
     def _add_message(self, message: JsonObject) -> None:
-        self._kept.transcript.append(message)
-        self._kept.added.append(message)
+        self._state.transcript.append(message)
+        self._state.added.append(message)
 
     def _done(
         self, result: Json, text: str, *, label: str | None = None, pending: tuple[ToolCall, ...] = ()
@@ -411,8 +411,8 @@ class AgentLoop:
             next=label,
             text=None if self._expected.is_text else text,
             pending=pending,
-            messages=tuple(self._kept.added),
-            warnings=(*self._ledger.warnings, *self._kept.warnings),
+            messages=tuple(self._state.added),
+            warnings=(*self._ledger.warnings, *self._state.warnings),
             usage=self._ledger.usage,
             printed=self._ledger.printed,
         )

@@ -234,7 +234,7 @@ class Settings(BaseModel):
     """Address, names and limits of the server."""
     documents: DocumentSettings = DocumentSettings()
     """Limits for work on documents of callers."""
-    _kept: SecretSource | None = PrivateAttr(default=None)
+    _stored_secrets: SecretSource | None = PrivateAttr(default=None)
     _entered: EnteredSettings | None = PrivateAttr(default=None)
     _applied: tuple[Mapping[str, Json], Settings] | None = PrivateAttr(default=None)
     """The entered values, and a copy of these settings with them."""
@@ -258,7 +258,7 @@ class Settings(BaseModel):
     def store_url(self) -> str:
         return self.store or f"sqlite:///{data_directory() / 'pointsman.db'}"
 
-    def kept_at(self, store: str | None) -> Settings:
+    def with_store(self, store: str | None) -> Settings:
         """Return a copy with another store; None: with its own. Raises `SettingsInvalid` for an empty address: an unset
         variable must not select the default store by mistake."""
         if store == "":
@@ -267,11 +267,11 @@ class Settings(BaseModel):
             )
         return self if store is None else self.model_copy(update={"store": store})
 
-    def with_kept(self, secrets: SecretSource) -> Settings:
+    def with_stored_secrets(self, secrets: SecretSource) -> Settings:
         """Return a copy for one app: it looks up secrets here if the settings do not have them, and what admins enter
         takes effect in its `current`."""
         copy = self.model_copy()
-        copy._kept, copy._entered, copy._applied = secrets, EnteredSettings(), None
+        copy._stored_secrets, copy._entered, copy._applied = secrets, EnteredSettings(), None
         return copy
 
     @property
@@ -345,9 +345,9 @@ class Settings(BaseModel):
         return cast("Mapping[str, SecretSettings]", self.secrets)
 
     @property
-    def kept(self) -> SecretSource | None:
+    def stored_secrets(self) -> SecretSource | None:
         """Secrets that are kept outside the settings."""
-        return self._kept
+        return self._stored_secrets
 
     @property
     def price_list(self) -> Prices:
@@ -365,7 +365,7 @@ class Settings(BaseModel):
     @property
     def is_fresh(self) -> bool:
         """Return whether `refresh` would read nothing now."""
-        sources = (self._entered, self._kept)  # Each look at a private attribute of a model is slow.
+        sources = (self._entered, self._stored_secrets)  # Each look at a private attribute of a model is slow.
         return all(one is None or one.is_fresh for one in sources)
 
     async def refresh(self, *, at_once: bool = False) -> None:
@@ -375,8 +375,8 @@ class Settings(BaseModel):
             before = self._entered.values
             await self._entered.refresh(at_once=at_once)
             at_once = at_once or self._entered.values is not before  # Their secrets were stored before them.
-        if self._kept is not None:
-            await self._kept.refresh(at_once=at_once)
+        if self._stored_secrets is not None:
+            await self._stored_secrets.refresh(at_once=at_once)
 
     def secret(self, name: str, environment: Mapping[str, str] | None = None) -> str | None:
         """Return the value of a secret from the environment, these settings or outside them, in this order; None if it
@@ -384,14 +384,14 @@ class Settings(BaseModel):
         env = os.environ if environment is None else environment
         secret = self.own_secrets.get(name)
         own = env.get(f"{PREFIX}SECRET_{name}") or (secret.value if secret is not None else "")
-        return own or (None if self._kept is None else self._kept.secret(name))
+        return own or (None if self._stored_secrets is None else self._stored_secrets.secret(name))
 
     def rule(self, name: str) -> SecretRule:
         """Return where documents may send a secret: the rule of these settings, else that of the store."""
         secret = self.own_secrets.get(name)
         if secret is not None and secret.rule != SecretRule():
             return secret.rule
-        return SecretRule() if self._kept is None else self._kept.rule(name)
+        return SecretRule() if self._stored_secrets is None else self._stored_secrets.rule(name)
 
     def resolved(self, secret: str) -> str | None:
         """Return the value of a secret or of its handle; None if the handle's secret does not exist."""

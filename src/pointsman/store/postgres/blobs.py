@@ -66,7 +66,7 @@ class PostgresBlobs:
     def __init__(self, connections: Connections, database: Database, recent: RecentBlobs) -> None:
         self._connections = connections
         self._database = database
-        self._kept = recent
+        self._recent = recent
 
     async def put(self, content: bytes) -> str:
         digest = content_hash(content)
@@ -78,7 +78,7 @@ class PostgresBlobs:
 
     async def keep(self, contents: Mapping[bytes, bytes], *, user: ExecutionId | None = None) -> None:
         """Store contents under their hashes and hold them for a while; `user` uses them permanently."""
-        missing = self._kept.missing(contents)
+        missing = self._recent.missing(contents)
 
         async def work(connection: Connection) -> None:
             if missing:
@@ -88,7 +88,7 @@ class PostgresBlobs:
 
         if missing or user is not None:
             await self._connections.write(work)
-            self._kept.note(contents)
+            self._recent.note(contents)
 
 
 async def send_blobs(connection: Connection, rows: list[tuple[bytes, int, bytes]]) -> None:
