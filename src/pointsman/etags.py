@@ -28,19 +28,21 @@ def content_etag(content: Json) -> str:
     return sha256(msgspec.json.encode(content, order="deterministic")).hexdigest()[:16]
 
 
-NOTHING: Final = content_etag(None)
-"""The ETag of what does not exist."""
-
-
 def etag_of(mark: str) -> str:
     """Return the hash of stored content as an ETag, in quotes."""
     return f'"{mark}"'
+
+
+NOTHING: Final = content_etag(None)
+ABSENT: Final = etag_of(NOTHING)
+"""The ETag of what does not exist: a change that names it creates the object, and never replaces one."""
 
 
 def match_etag(match: str | None, etag: str | None, now: T, moved: RevisionMoved) -> T | None:
     """Return the version that a write must replace: `now` if `match` names its ETag; None: any version.
 
         no match ─▶ replace any version      current ETag, or `*` ─▶ replace only this version      else ─▶ 409
+                                             `ABSENT` ─▶ create it
 
     `match` is what `If-Match` contains: ETags, separated by commas. `etag`: None if nothing exists. Raises
     `RevisionMoved` if `match` names something else; the same error as if the version changes between the check and
@@ -50,7 +52,7 @@ def match_etag(match: str | None, etag: str | None, now: T, moved: RevisionMoved
         return None
     # A compressing proxy marks ETags as weak; ours identify the content before compression.
     tags = [one.strip().removeprefix("W/") for one in match.split(",")]
-    if etag is None or not (etag in tags or tags == ["*"]):
+    if (etag or ABSENT) not in tags and not (etag and tags == ["*"]):
         raise moved
     return now
 

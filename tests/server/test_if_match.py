@@ -149,15 +149,6 @@ async def test_a_deletion_applies_only_to_the_read_version(world: Served, name: 
     assert (await ask(world, thing, {}, "*")).status_code == 404, "of what is not there it is said first"
 
 
-async def test_a_secret_is_created_only_if_it_does_not_exist(world: Served) -> None:
-    body = {"value": "another-value"}
-    for name, status in (("WEATHER", 409), ("TIDES", 204)):
-        reply = await world.client.put(f"/api/secrets/{name}", json=body, headers={"if-none-match": "*"})
-        assert reply.status_code == status
-    gone = await world.client.put("/api/secrets/WINDS", json=body, headers={"if-match": "*"})
-    assert (gone.status_code, gone.json()["code"]) == (409, "revision-moved")
-
-
 async def test_a_former_owner_cannot_regain_a_workflow_by_sharing_an_old_version() -> None:
     async with serving(is_local=False) as served:
         ada, root = await served.key("ada", "editor"), await served.key("root", "admin")
@@ -211,6 +202,53 @@ async def test_a_replaced_object_is_not_overwritten_by_a_writer_of_an_old_versio
     for reply in (await client.put(path, json=first, headers=old), await client.delete(path, headers=old)):
         assert (reply.status_code, reply.json()["code"]) == (409, "revision-moved")
     assert (await client.delete(path, headers={"if-match": changed.headers["etag"]})).status_code == 204
+
+
+MAIL: Final = {"host": "127.0.0.1", "sender": "desk@example.com", "security": "none"}
+CREATED: Final = {
+    "/api/datasets/links": ({"workflow": "chain"}, {"workflow": "chain", "name": "Links"}),
+    "/api/models/providers/openai": (
+        {"kind": "openai", "key": "sk-0badcafe0badcafe", "test": False},
+        {"kind": "openai", "key": "sk-1badcafe1badcafe", "test": False},
+    ),
+    "/api/notifications/addresses/desk": (
+        {"format": "slack", "url": "https://hooks.example.com/T00/0badcafe"},
+        {"format": "slack", "url": "https://hooks.example.com/T00/1badcafe"},
+    ),
+    "/api/secrets/TIDES": ({"value": "high-tides"}, {"value": "low-tides"}),
+    "/api/settings/mail": (MAIL, {**MAIL, "sender": "other@example.com"}),
+    "/api/settings/language": ({"value": "de"}, {"value": "en"}),
+    "/api/tool-connections/tides": (
+        {"kind": "mcp", "url": "https://tides.example.com/mcp", "tools": ["*"], "test": False},
+        {"kind": "mcp", "url": "https://winds.example.com/mcp", "tools": ["*"], "test": False},
+    ),
+    "/api/workflows/chain/publication": ({"title": "a"}, {"title": "b"}),
+}
+"""What a `PUT` creates, and the bodies of two people who create it at the same time."""
+
+
+@pytest.mark.parametrize("path", CREATED)
+async def test_only_one_of_two_writers_creates_an_object(world: Served, path: str) -> None:
+    gone = await world.client.put(path, json=CREATED[path][0], headers={"if-match": "*"})
+    assert (gone.status_code, gone.json()["code"]) == (409, "revision-moved"), gone.text
+    writes = [world.client.put(path, json=body, headers={"if-none-match": "*"}) for body in CREATED[path]]
+    replies = await asyncio.gather(*writes)
+    assert sorted(reply.is_success for reply in replies) == [False, True], [reply.text for reply in replies]
+    (late,) = [reply for reply in replies if not reply.is_success]
+    assert (late.status_code, late.json()["code"]) == (409, "revision-moved")
+    assert (await world.client.put(path, json=CREATED[path][1])).is_success, "without a condition"
+
+
+def test_an_object_that_a_request_can_create_can_be_created_on_condition() -> None:
+    taking = {one.path for one in OPERATIONS if any(p["name"] == "if-none-match" for p in one.parameters("header"))}
+    assert taking == {
+        *REPLACED,
+        "/api/models/default",
+        "/api/secrets/{name}",
+        "/api/secrets/{name}/credential",
+        "/api/agents",
+        "/api/workflows",
+    }
 
 
 def test_every_object_with_an_etag_is_changed_and_deleted_with_it() -> None:

@@ -158,16 +158,14 @@ class SecretVerbs(Verbs):
         *,
         by: str | None = None,
         match: str | None = None,
-        is_new: bool = False,
         **parts: Unpack[RuleParts],
     ) -> str:
         """Store a value, and `parts` of the rule of where documents may send it. What is not given stays as it is.
         Return the ETag.
 
-        `match`: see `etags.held`. `is_new`: only if there is no such secret. `by`: see `Verbs.name_for`. Raises the
-        errors of `Vault.set`.
+        `match`: see `etags.match_etag`. `by`: see `Verbs.name_for`. Raises the errors of `Vault.set`.
         """
-        after = NOTHING if is_new else await self._match_version(name, match)
+        after = await self._match_version(name, match)
         changes = {part: tuple(names) for part, names in cast("dict[str, Names]", parts).items()}
         rule = replace(await self._vault.kept_rule(name), **changes) if changes else None
         await self._vault.set(name, value, rule=rule, by=self.name_for(by), after=after)
@@ -181,12 +179,11 @@ class SecretVerbs(Verbs):
         parts: Parts,
         *,
         match: str | None = None,
-        is_new: bool = False,
         **rule: Unpack[RuleParts],
     ) -> str:
         """Store a credential and where documents may send it. Return the ETag. `parts`: its secret parts; those that
         are empty stay. See `Vault.set_credential`."""
-        after = NOTHING if is_new else await self._match_version(name, match)
+        after = await self._match_version(name, match)
         changes = {part: tuple(names) for part, names in cast("dict[str, Names]", rule).items()}
         fresh = replace(await self._vault.kept_rule(name), **changes)
         await self._vault.set_credential(name, credential, parts, rule=fresh, by=self.caller.name, after=after)

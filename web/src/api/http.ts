@@ -65,9 +65,12 @@ export interface ApiResponse<T> {
   etag: string | null;
 }
 
-/** Headers of a conditional change: the server rejects it if the resource no longer has this ETag. */
-export const ifMatch = (etag: string | null): Pick<RequestOptions, "headers"> =>
-  etag ? { headers: { "if-match": etag } } : {};
+/** Headers of a conditional change: the server rejects it if the resource no longer has this ETag. Empty: if it exists;
+ * null: the change is not conditional. */
+export function ifMatch(etag: string | null): Pick<RequestOptions, "headers"> {
+  if (etag === null) return {};
+  return { headers: etag ? { "if-match": etag } : { "if-none-match": "*" } };
+}
 
 export async function apiResponse<T>(path: string, options: RequestOptions = {}): Promise<ApiResponse<T>> {
   const headers = new Headers(options.headers);

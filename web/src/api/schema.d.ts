@@ -1234,7 +1234,7 @@ export interface paths {
          * List who else is looking
          * @description Note that the caller looks at a workflow or an execution; return the other people who did within the last 20 s.
          *
-         *     Send this every 8 s while the page is visible. Each server process has its own list; nothing is stored.
+         *     Send this every 8 s while the page is visible.
          */
         post: operations["comments_present"];
         delete?: never;
@@ -8181,6 +8181,8 @@ export interface operations {
             header?: {
                 /** @description ETag of the version that was read. If it has changed since, the request is refused. */
                 "if-match"?: string;
+                /** @description `*`: refuse the request if the object already exists. */
+                "if-none-match"?: "*";
             };
             path: {
                 /** @description The dataset's id. */
@@ -9141,6 +9143,8 @@ export interface operations {
             header?: {
                 /** @description ETag of the version that was read. If it has changed since, the request is refused. */
                 "if-match"?: string;
+                /** @description `*`: refuse the request if the object already exists. */
+                "if-none-match"?: "*";
             };
             path?: never;
             cookie?: never;
@@ -9226,6 +9230,8 @@ export interface operations {
             header?: {
                 /** @description ETag of the version that was read. If it has changed since, the request is refused. */
                 "if-match"?: string;
+                /** @description `*`: refuse the request if the object already exists. */
+                "if-none-match"?: "*";
             };
             path: {
                 /** @description The provider's name, as in `provider:model`. */
@@ -9330,6 +9336,8 @@ export interface operations {
             header?: {
                 /** @description ETag of the version that was read. If it has changed since, the request is refused. */
                 "if-match"?: string;
+                /** @description `*`: refuse the request if the object already exists. */
+                "if-none-match"?: "*";
             };
             path: {
                 /** @description Name of the destination. */
@@ -10217,6 +10225,8 @@ export interface operations {
             header?: {
                 /** @description ETag of the version that was read. If it has changed since, the request is refused. */
                 "if-match"?: string;
+                /** @description `*`: refuse the request if the object already exists. */
+                "if-none-match"?: "*";
             };
             path: {
                 /** @description Name of the setting. */
@@ -10347,6 +10357,8 @@ export interface operations {
             header?: {
                 /** @description ETag of the version that was read. If it has changed since, the request is refused. */
                 "if-match"?: string;
+                /** @description `*`: refuse the request if the object already exists. */
+                "if-none-match"?: "*";
             };
             path?: never;
             cookie?: never;
@@ -10536,6 +10548,8 @@ export interface operations {
             header?: {
                 /** @description ETag of the version that was read. If it has changed since, the request is refused. */
                 "if-match"?: string;
+                /** @description `*`: refuse the request if the object already exists. */
+                "if-none-match"?: "*";
             };
             path: {
                 /** @description Name of the connection; its tools begin with `NAME__`. */
@@ -11292,6 +11306,8 @@ export interface operations {
             header?: {
                 /** @description ETag of the version that was read. If it has changed since, the request is refused. */
                 "if-match"?: string;
+                /** @description `*`: refuse the request if the object already exists. */
+                "if-none-match"?: "*";
             };
             path: {
                 /** @description `id`, `id@revision` or `id@version`. */

@@ -23,7 +23,7 @@ from pointsman.redaction import ANYWHERE_CHARS_MIN as CHARS_MIN
 from pointsman.server.context import CallerSession, CurrentCaller
 from pointsman.server.operation import Operations, described, least_of
 from pointsman.server.problems import JsonReply
-from pointsman.server.routes.parameters import After, Id, IfMatch, IfNew, Limit, OfRole, Order, Words
+from pointsman.server.routes.parameters import After, Id, IfMatch, Limit, Match, OfRole, Order, Words
 from pointsman.server.schemas.answers import answers, example, refusals, text_answer
 from pointsman.server.schemas.requests import Body, sample, with_schema_rule
 from pointsman.workflows.access_verbs import (
@@ -378,14 +378,13 @@ async def set_secret(
     session: CallerSession,
     name: SecretName,
     body: SecretBody,
-    if_match: IfMatch = None,
-    if_new: IfNew = None,
+    match: Match = None,
 ) -> Response:
     """Store its value, encrypted, in place of the previous one, and the destinations to which documents may send it.
 
     The next call that names the secret uses the new value. Without hosts and tools, documents cannot send it anywhere.
     """
-    etag = await session.secrets.set(name, body.value, match=if_match, is_new=if_new is not None, **body.parts())
+    etag = await session.secrets.set(name, body.value, match=match, **body.parts())
     return Response(status_code=204, headers={"etag": etag})
 
 
@@ -480,8 +479,7 @@ async def set_credential(
     session: CallerSession,
     name: SecretName,
     body: CredentialBody,
-    if_match: IfMatch = None,
-    if_new: IfNew = None,
+    match: Match = None,
 ) -> Response:
     """Store a secret whose value is made from parts, and the destinations to which documents may send it.
 
@@ -489,7 +487,7 @@ async def set_credential(
     `[http]` in the settings, and renewed before they expire.
     """
     etag = await session.secrets.set_credential(
-        name, body.credential(), body.secret_parts(), match=if_match, is_new=if_new is not None, **body.rule()
+        name, body.credential(), body.secret_parts(), match=match, **body.rule()
     )
     return Response(status_code=204, headers={"etag": etag})
 

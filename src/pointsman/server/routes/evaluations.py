@@ -16,7 +16,7 @@ from pointsman.server.context import CallerSession
 from pointsman.server.operation import Operations
 from pointsman.server.problems import JsonReply
 from pointsman.server.routes.executions import started
-from pointsman.server.routes.parameters import Eid, IfMatch
+from pointsman.server.routes.parameters import Eid, IfMatch, Match
 from pointsman.server.schemas.answers import answers, example, refusals
 from pointsman.server.schemas.requests import Body, JsonValue, sample
 
@@ -157,13 +157,13 @@ async def dataset(session: CallerSession, name: Name) -> Response:
     ),
     summary="Save a dataset",
 )
-async def save(session: CallerSession, name: Name, body: DatasetBody, if_match: IfMatch = None) -> Response:
+async def save(session: CallerSession, name: Name, body: DatasetBody, match: Match = None) -> Response:
     """Add a dataset, or replace one with this id."""
     cases = [DatasetCase(one.input, one.expected) for one in body.cases]
     cases += read_cases(body.text, name=f"cases.{body.format}") if body.text.strip() else []
     verbs = session.evaluations
     saved = await verbs.save_dataset(
-        name, body.workflow, cases, title=body.name, scorers=_scorers(body.scorers), match=if_match
+        name, body.workflow, cases, title=body.name, scorers=_scorers(body.scorers), match=match
     )
     return JsonReply(saved, headers={"etag": saved["etag"]})
 

@@ -20,7 +20,7 @@ from pointsman.operations.verbs import OperationVerbs
 from pointsman.server.context import CallerSession
 from pointsman.server.operation import Operations
 from pointsman.server.problems import JsonReply
-from pointsman.server.routes.parameters import IfMatch
+from pointsman.server.routes.parameters import IfMatch, Match
 from pointsman.server.schemas.answers import answers, example, refusals
 from pointsman.server.schemas.requests import Body, sample
 
@@ -188,16 +188,14 @@ async def kinds(session: CallerSession) -> Response:
     ),
     summary="Connect a model provider",
 )
-async def connect(
-    session: CallerSession, name: ProviderName, body: ConnectionBody, if_match: IfMatch = None
-) -> Response:
+async def connect(session: CallerSession, name: ProviderName, body: ConnectionBody, match: Match = None) -> Response:
     """Test the provider, then store it, with its key encrypted. The next call of a model uses it.
 
     A provider that the settings or the environment configure cannot be replaced. `saved` is false, and nothing is
     changed, if the model did not answer.
     """
     request = ConnectionRequest(**body.model_dump())
-    return JsonReply(await session.operations.connect_provider(name, request, match=if_match))
+    return JsonReply(await session.operations.connect_provider(name, request, match=match))
 
 
 @router.delete(
@@ -220,7 +218,7 @@ async def disconnect(session: CallerSession, name: ProviderName, if_match: IfMat
     responses=refusals("provider-invalid", "provider-in-settings", "revision-moved", body=True),
     summary="Choose the default model",
 )
-async def choose_default(session: CallerSession, body: DefaultModelBody, if_match: IfMatch = None) -> Response:
+async def choose_default(session: CallerSession, body: DefaultModelBody, match: Match = None) -> Response:
     """Use a model for agents without a model. A model that the settings or the command name has precedence."""
-    await session.operations.choose_default_model(body.model, match=if_match)
+    await session.operations.choose_default_model(body.model, match=match)
     return Response(status_code=204)

@@ -6,11 +6,12 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Annotated, Final, Literal
 
-from fastapi import Header, Path, Query, Request, Response
+from fastapi import Depends, Header, Path, Query, Request, Response
 
 from pointsman.auth.callers import Role
 from pointsman.auth.verbs import Acting
 from pointsman.errors import OperatorError, PointsmanError
+from pointsman.etags import ABSENT
 from pointsman.executions.opening import IdempotencyKeys, name_of
 from pointsman.server.problems import JsonReply
 
@@ -74,5 +75,14 @@ IfNew = Annotated[
     Literal["*"] | None,
     Header(alias="if-none-match", description="`*`: refuse the request if the object already exists."),
 ]
+
+
+def match_of(if_match: IfMatch = None, if_new: IfNew = None) -> str | None:
+    """Return the version that a change replaces. See `etags.match_etag`."""
+    return if_match if if_new is None else ABSENT
+
+
+Match = Annotated[str | None, Depends(match_of)]
+"""The headers `If-Match` and `If-None-Match` of a change that creates an object or replaces it."""
 Dialect = Annotated[str | None, Query(max_length=20, description="The dialect of the document; absent: detected.")]
 Draft = Annotated[bool, Query(description="Save it although it has errors; it cannot be run.")]

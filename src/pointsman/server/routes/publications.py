@@ -19,7 +19,7 @@ from pointsman.server.context import CallerSession, CurrentServer, ServerContext
 from pointsman.server.operation import LazyRoute, Operations
 from pointsman.server.pages import POLICY, app_page
 from pointsman.server.problems import JsonReply
-from pointsman.server.routes.parameters import Id, IfMatch
+from pointsman.server.routes.parameters import Id, IfMatch, Match
 from pointsman.server.schemas.answers import answers, example, refusals
 from pointsman.server.schemas.requests import Body, JsonValue, sample
 from pointsman.server.streaming.sse import BEAT, MEDIA_TYPE, EventStream, server_sent
@@ -179,7 +179,7 @@ async def read(session: CallerSession, id: Id) -> Response:
     responses=answers(PublicationView, "unknown-workflow", "publication-invalid", "revision-moved", body=True),
     summary="Publish a workflow",
 )
-async def publish(session: CallerSession, id: Id, body: PublicationBody, if_match: IfMatch = None) -> Response:
+async def publish(session: CallerSession, id: Id, body: PublicationBody, match: Match = None) -> Response:
     """Let people without an account start the workflow on pages that only those with the link find: a form, a chat, or
     both. `mcp` and `model` decide what callers with a key are offered.
 
@@ -199,7 +199,7 @@ async def publish(session: CallerSession, id: Id, body: PublicationBody, if_matc
         output=body.output,
         origins=tuple(body.origins),
     )
-    view = await session.publications.publish(id, request, new_link=body.new_link, match=if_match)
+    view = await session.publications.publish(id, request, new_link=body.new_link, match=match)
     return JsonReply(view, headers={"etag": view["etag"]})
 
 

@@ -19,7 +19,7 @@ from pointsman.operations.verbs import OperationVerbs
 from pointsman.server.context import CallerSession
 from pointsman.server.operation import Operations
 from pointsman.server.problems import JsonReply
-from pointsman.server.routes.parameters import IfMatch
+from pointsman.server.routes.parameters import IfMatch, Match
 from pointsman.server.schemas.answers import answers, example, refusals
 from pointsman.server.schemas.requests import Body, JsonValue, sample
 
@@ -109,12 +109,12 @@ class TryMailServerBody(MailServerBody):
     responses=answers(SettingView, "setting-invalid", "setting-fixed", "revision-moved", "vault-locked", body=True),
     summary="Save the mail server",
 )
-async def save_mail_server(session: CallerSession, body: MailServerBody, if_match: IfMatch = None) -> Response:
+async def save_mail_server(session: CallerSession, body: MailServerBody, match: Match = None) -> Response:
     """Enter the server of notices by mail and of the tool `send_email`, with its password encrypted.
 
     Takes effect at once, in every process. A server of the settings file cannot be replaced.
     """
-    view = await session.operations.save_mail_server(body.request(), match=if_match)
+    view = await session.operations.save_mail_server(body.request(), match=match)
     return JsonReply(view, headers={"etag": view["etag"]})
 
 
@@ -148,11 +148,9 @@ async def delete_mail_server(session: CallerSession, if_match: IfMatch = None) -
     responses=answers(SettingView, "no-such-setting", "setting-invalid", "setting-fixed", "revision-moved", body=True),
     summary="Change a setting",
 )
-async def change_setting(
-    session: CallerSession, name: SettingName, body: SettingBody, if_match: IfMatch = None
-) -> Response:
+async def change_setting(session: CallerSession, name: SettingName, body: SettingBody, match: Match = None) -> Response:
     """Enter a setting that takes effect at once, in every process."""
-    view = await session.operations.change_setting(name, body.value, match=if_match)
+    view = await session.operations.change_setting(name, body.value, match=match)
     return JsonReply(view, headers={"etag": view["etag"]})
 
 

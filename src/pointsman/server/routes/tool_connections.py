@@ -10,7 +10,7 @@ from pydantic import Field
 from pointsman.server.context import CallerSession
 from pointsman.server.operation import Operations
 from pointsman.server.problems import JsonReply
-from pointsman.server.routes.parameters import IfMatch
+from pointsman.server.routes.parameters import IfMatch, Match
 from pointsman.server.schemas.answers import answers, example, refusals
 from pointsman.server.schemas.requests import Body, JsonValue, sample
 from pointsman.values import JsonObject
@@ -204,14 +204,14 @@ async def try_connection(session: CallerSession, name: ConnectionName, body: Try
     summary="Connect tools",
 )
 async def connect_tools(
-    session: CallerSession, name: ConnectionName, body: ConnectToolsBody, if_match: IfMatch = None
+    session: CallerSession, name: ConnectionName, body: ConnectToolsBody, match: Match = None
 ) -> Response:
     """Test an MCP server or an OpenAPI document, then store it, with its key encrypted.
 
     Workflows may use its tools at once, in every process. An MCP server of the settings cannot be replaced. `saved` is
     false, and nothing is changed, if the test failed.
     """
-    result, etag = await session.tools.connect(name, body.request(test=body.test), match=if_match)
+    result, etag = await session.tools.connect(name, body.request(test=body.test), match=match)
     return JsonReply(result, headers={"etag": etag} if etag else {})
 
 

@@ -12,7 +12,7 @@ from pointsman.server.bodies import body_of
 from pointsman.server.context import CallerSession, CurrentServer, ServerContext, address_of
 from pointsman.server.operation import Operations
 from pointsman.server.problems import JsonReply
-from pointsman.server.routes.parameters import After, Id, IfMatch, Key, Limit, Of, Words
+from pointsman.server.routes.parameters import After, Id, IfMatch, Key, Limit, Match, Of, Words
 from pointsman.server.schemas.answers import EXECUTION_ID, GATE, answers, example, raw_body, refusals
 from pointsman.server.schemas.requests import Body, JsonValue, SignalBody, requires_fields, sample, with_schema_rule
 from pointsman.session import Session
@@ -343,13 +343,13 @@ async def try_address(session: CallerSession, name: AddressName, body: Destinati
     summary="Save a destination of notices",
 )
 async def save_address(
-    session: CallerSession, name: AddressName, body: DestinationBody, if_match: IfMatch = None
+    session: CallerSession, name: AddressName, body: DestinationBody, match: Match = None
 ) -> Response:
     """Add or change a destination, with its address and key encrypted. Takes effect at once, in every process.
 
     A destination of the settings cannot be replaced.
     """
-    view = await session.notifications.save_address(name, body.request(), match=if_match)
+    view = await session.notifications.save_address(name, body.request(), match=match)
     return JsonReply(view, headers={"etag": view["etag"]})
 
 

@@ -59,7 +59,7 @@ export const setSecret = (known: Secret | null, name: string, value: string, rul
   apiRequest<void>(`/api/secrets/${at(name)}`, {
     method: "PUT",
     body: { ...(value ? { value } : {}), ...rule },
-    ...(known ? ifMatch(known.etag) : { headers: { "if-none-match": "*" } }),
+    ...ifMatch(known?.etag ?? ""),
   });
 export const deleteSecret = (known: Secret) =>
   apiRequest<void>(`/api/secrets/${at(known.name)}`, { method: "DELETE", ...ifMatch(known.etag) });

@@ -16,7 +16,7 @@ export const setCredential = (known: Secret | null, name: string, body: Credenti
   apiRequest<void>(`/api/secrets/${at(name)}/credential`, {
     method: "PUT",
     body,
-    ...(known ? ifMatch(known.etag) : { headers: { "if-none-match": "*" } }),
+    ...ifMatch(known?.etag ?? ""),
   });
 
 /** The page of the service at which an admin connects a credential. */

@@ -48,7 +48,7 @@ export const connect = (known: Provider | null, name: string, connection: Connec
   apiRequest<Connected>(`/api/models/providers/${at(name)}`, {
     method: "PUT",
     body: connection,
-    ...ifMatch(known?.etag ?? null),
+    ...ifMatch(known?.etag ?? ""),
   });
 export const disconnect = (known: Provider) =>
   apiRequest<void>(`/api/models/providers/${at(known.name)}`, { method: "DELETE", ...ifMatch(known.etag) });

@@ -82,6 +82,6 @@ export const testDestination = (name: string, body: Body) =>
   apiRequest<Schemas["TestedDestination"]>(`${addressPath(name)}/test`, { method: "POST", body });
 /** `known`: as it was read; the server refuses the change if it has changed since. */
 export const saveDestination = (name: string, body: Body, known: Address | null) =>
-  apiRequest<Address>(addressPath(name), { method: "PUT", body, ...ifMatch(known?.etag ?? null) });
+  apiRequest<Address>(addressPath(name), { method: "PUT", body, ...ifMatch(known?.etag ?? "") });
 export const deleteDestination = (known: Address) =>
   apiRequest<void>(addressPath(known.name), { method: "DELETE", ...ifMatch(known.etag) });

@@ -29,7 +29,7 @@ export const connectTools = (known: ToolConnection | null, name: string, body: C
   apiRequest<Schemas["ConnectedToolsView"]>(at(name), {
     method: "PUT",
     body: { ...body, test },
-    ...(known ? ifMatch(known.etag) : {}),
+    ...ifMatch(known?.etag ?? ""),
   });
 
 export const disconnectTools = (known: ToolConnection) =>
