@@ -29,7 +29,7 @@ from pointsman.store.records import EffectRecord, Summary
 from pointsman.testing.clock import VirtualClock, run_virtually
 from pointsman.values import ExecutionId, Json, JsonObject, Seconds
 from tests.patience import PATIENCE_S
-from tests.runtime.ownership_suite import Work, call, flow, until
+from tests.runtime.ownership_suite import Work, call, flow, until, waits
 from tests.runtime.world import FIRST, Shelf, chain, make_runtime
 
 
@@ -175,11 +175,14 @@ class InProcessEngine:
         """Calls of `drive`."""
         self.dues: dict[ExecutionId, float | None] = {}
         """The last result of `drive` for each execution."""
+        self.wakes: dict[ExecutionId, float] = {}
+        """The last wake-up of each execution."""
         self._drive: Drive | None = None
         self._waiting: list[ExecutionId] = []
         self._calls: set[asyncio.Task[None]] = set()
 
     async def wake(self, execution: ExecutionId, due: float, share: str) -> None:
+        self.wakes[execution] = due
         if self._drive is None or due > time.time() + 1:
             self._waiting.append(execution)
         else:
@@ -278,6 +281,42 @@ async def test_a_step_waits_for_a_worker_that_has_its_secret_and_others_do_not_t
         async with worker(postgres_url, work, DOOR):
             await until(lambda: _has_ended(execution.id, front))
     assert work.calls == {"charge": 1}
+
+
+ASK: Final[JsonObject] = {"id": "ask", "type": "human", "config": {"message": "Pay?"}}
+
+
+@pytest.mark.integration
+async def test_an_execution_that_only_waits_for_a_person_is_not_dispatched(
+    postgres_url: str, engine: InProcessEngine
+) -> None:
+    work = Work()
+    async with opened(postgres_url, work) as front, worker(postgres_url, work):
+        execution = await front.start(flow("asked", ASK, call("pay")))
+        await waits(execution)
+        async with opened(postgres_url, work) as other:
+            summary = await other.store.executions.find(execution.id)
+        assert (summary and summary.wakes, engine.begun) == (None, {}), "no worker has anything to do"
+        await execution.answer("ask", "approve")
+        await until(lambda: _has_ended(execution.id, front))
+    assert (work.calls, engine.begun) == ({"charge": 1}, {execution.id: 1})
+
+
+@pytest.mark.integration
+async def test_a_gate_that_was_opened_without_a_worker_times_out_by_a_wake_up_of_the_engine(
+    postgres_url: str, engine: InProcessEngine
+) -> None:
+    work, due = Work(), time.time() + 3_600
+    gate: JsonObject = {**ASK, "config": {"message": "Pay?", "timeout": "1h", "onTimeout": "approve"}}
+    async with opened(postgres_url, work) as front:
+        execution = await front.start(flow("timed", gate))
+        await waits(execution)
+        await until(lambda: _is_sent(execution.id, engine))
+        assert engine.wakes[execution.id] == pytest.approx(due, abs=60)
+
+
+async def _is_sent(execution: ExecutionId, engine: InProcessEngine) -> bool:
+    return execution in engine.wakes
 
 
 async def _is_put_off(execution: ExecutionId, engine: InProcessEngine) -> bool:

@@ -51,6 +51,7 @@ from pointsman.runtime.dispatched import DispatchedOwnership, Placement
 from pointsman.runtime.driver import QUEUE, Driver, in_turns
 from pointsman.runtime.follower import Follower
 from pointsman.runtime.ownership import LocalOwnership, Ownership, SharedOwnership
+from pointsman.runtime.passivation import has_work
 from pointsman.runtime.summary import without_nul
 from pointsman.runtime.workers import ForeignWriters, close_worker, is_gone, open_worker
 from pointsman.store.api import EffectStore, Store, StoreJournal
@@ -401,9 +402,8 @@ class LocalRuntime:
     def _left_entry(self, driver: Driver) -> Summary:
         """Return the list entry of an execution whose commands another runtime carries out."""
         state = driver.state
-        goes_on = bool(state.outbox) or not state.ended
         entry = driver.passivation.summary(driver.execution, state)
-        return replace(entry, wakes=Instant(self.clock.now()) if goes_on else None)
+        return replace(entry, wakes=Instant(self.clock.now())) if has_work(state) else entry
 
     async def rested(self, execution: ExecutionId) -> None:
         """Return when an execution is not driven here any more; release it as soon as it only waits."""

@@ -59,7 +59,7 @@ class Passivation:
         self.offered_at: Instant | None = None
         """When workers check again whether they have what its steps wait for; None: at once."""
         self.urgent = False
-        """Return whether the leader must resume it at once, because the writer of its rows will not."""
+        """Whether another process must continue it at once, because the writer of its rows will not."""
         self._is_listed = True
         self._rings = [(timer.at, name) for name, timer in state.timers.items()]
         heapq.heapify(self._rings)
@@ -150,7 +150,7 @@ class Passivation:
                 heapq.heappush(self._rings, (event.at, event.timer))
 
     def _next_wake(self, state: ExecutionState) -> Instant | None:
-        if self.urgent and not state.ended:
+        if self.urgent and has_work(state):
             return Instant(state.at)
         if state.outbox and not (state.counters.running_steps and state.status == "running"):
             return Instant(state.at + TELLING_S)
@@ -183,3 +183,9 @@ class Passivation:
             return self._awaits
         names = tuple(sorted(state.events.waiters))
         return self._awaits if names == self._awaits else names
+
+
+def has_work(state: ExecutionState) -> bool:
+    """Return whether a process must do something for an execution before its next timer; False: it only waits, or has
+    ended."""
+    return bool(state.outbox) or not (state.ended or status_of(state) == "waiting")
