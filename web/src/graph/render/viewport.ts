@@ -10,7 +10,7 @@ const READABLE = 0.44;
 const COMFORTABLE = 0.62;
 const LARGEST = 1.1;
 const MARGIN = 28;
-export const SMALLEST = 0.02;
+export const SMALLEST = 0.01;
 
 interface PictureExtent {
   layout: Layout;
