@@ -41,8 +41,13 @@ HANDED: Final = chain("handed", 40)
 GATE: Final[JsonObject] = {
     "pointsman": 1,
     "id": "gate",
-    "nodes": [{"id": "ask", "type": "human", "config": {"message": "Go on?"}}],
+    "nodes": [
+        {"id": "work", "type": "tool", "config": {"tool": "charge", "parameters": {"seconds": 0.0}}},
+        {"id": "ask", "type": "human", "config": {"message": "Go on?"}},
+    ],
+    "edges": [{"source": "work", "target": "ask"}],
 }
+"""Calls a tool, so that a worker has driven it, and waits for a person."""
 WORKERS: Final = (1, 2, 4)
 AT_ONCE: Final = 16
 ALONE: Final = 4
@@ -458,7 +463,7 @@ How long the executions of the busiest of three workers were still: after SIGKIL
 
 ## Parked executions
 
-Executions that wait for a person. Idle CPU in ms per second, after they were indexed for the search.
+Executions that have called a tool and wait for a person. Idle CPU in ms per second, after they were indexed for the search.
 
 {parked}
 """
