@@ -463,7 +463,8 @@ How long the executions of the busiest of three workers were still: after SIGKIL
 
 ## Parked executions
 
-Executions that have called a tool and wait for a person. Idle CPU in ms per second, after they were indexed for the search.
+Executions that have called a tool and wait for a person. Idle CPU in ms per second, after they were indexed for the
+search.
 
 {parked}
 """
