@@ -193,6 +193,7 @@ async def measured(base: str, sizes: tuple[int, ...]) -> Measured:
         (await client.post("/api/workflows", content=GATE)).raise_for_status()
         begun = await client.post("/api/workflows/gate/execute", json={"input": {}, "wait": True})
         waiting = str(begun.raise_for_status().json()["executionId"])
+    await asyncio.sleep(IDLE_S)  # Lists are read again while an execution changes.
     async with async_playwright() as player:
         browser = await player.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         places = (("list", "/workflows"), ("editor", f"/workflows/large-{sizes[0]}"), ("inbox", "/inbox"))
