@@ -27,6 +27,8 @@ DOCUMENTATION: Final = ROOT / "docs" / "site" / "build.py"
 STAMP: Final = STATIC / ".sources"
 LEFT_OUT: Final = frozenset({"node_modules", "testing"})
 """Folders that the built app has nothing of; neither has it of files whose names contain `.test.`."""
+INSTALLED: Final = WEB / "node_modules" / ".installed"
+"""The digest of the lock whose packages are installed."""
 NODE_MAJOR_MIN: Final = 20
 
 
@@ -58,10 +60,19 @@ def build_ui(wish: str) -> str:
         if wish == "require":
             raise UiNotBuilt(missing)
         return f"The web app is not built: {missing}"
-    run("ci", "--no-audit", "--no-fund", "--loglevel=error")
+    install_packages()
     run("run", "build", "--silent")
     STAMP.write_text(digest, "utf-8")
     return "The web app is built."
+
+
+def install_packages() -> None:
+    """Install what the lock names, unless it is installed already. Raises `UiNotBuilt`."""
+    lock = sha256((WEB / "package-lock.json").read_bytes()).hexdigest()
+    if INSTALLED.is_file() and INSTALLED.read_text("utf-8") == lock:
+        return
+    run("ci", "--no-audit", "--no-fund", "--loglevel=error")  # Removes what was installed before.
+    INSTALLED.write_text(lock, "utf-8")
 
 
 def what_is_missing() -> str:
