@@ -70,7 +70,7 @@ class Stderr:
 CHUNK: Final = 65_536
 LINE_BYTES_MAX: Final = 64_000_000
 """Longer messages end the connection; results of tools are limited to far less."""
-SETTLES_S: Final = 0.2
+SETTLES_S: Final = 1.0
 """How long the exit code may take to arrive after the end of standard output, or the rest of the output after the
 exit."""
 FLUSH_S: Final = 0.5
