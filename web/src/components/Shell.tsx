@@ -3,7 +3,6 @@ import { Link, Outlet, useLocation } from "@tanstack/react-router";
 import { Inbox, Languages, ListChecks, LogOut, MessageCircle, Moon, Sun, SunMoon, Workflow } from "lucide-react";
 import { type ReactNode, useState } from "react";
 import { useTranslation } from "react-i18next";
-import { ApiError } from "@/api/http";
 import { INBOX_MAX, inbox, logout, me, mentions } from "@/api/queries";
 import type { Me } from "@/api/views";
 import { useServerUpgraded } from "@/appVersion";
@@ -19,6 +18,7 @@ import { Login } from "./Login";
 import { MorePages } from "./MorePages";
 import { pageFrame } from "./pageFrames";
 import { ScriptedServer } from "./Scripted";
+import { useIsLoggedOut } from "./useIsLoggedOut";
 
 const THEMES: readonly Theme[] = ["system", "light", "dark"];
 
@@ -51,7 +51,7 @@ function LinkFrame() {
 function AppFrame() {
   const { t } = useTranslation();
   const known = useQuery(me());
-  const isOut = known.error instanceof ApiError && known.error.status === 401;
+  const isOut = useIsLoggedOut();
   const isCreatingFirstKey = useFirstKey((now) => now.isCreatingFirstKey);
   const open = useQuery(inbox(known.isSuccess));
   const mentioned = useQuery(mentions(known.isSuccess));

@@ -1,4 +1,5 @@
-import { screen, waitFor } from "@testing-library/react";
+import { focusManager } from "@tanstack/react-query";
+import { act, screen, waitFor } from "@testing-library/react";
 import { describe, expect, it, vi } from "vitest";
 import { entry, keyed, noModels } from "@/testing/answers";
 import { fill, main, open, server } from "@/testing/page";
@@ -130,5 +131,29 @@ describe("shell", () => {
     isIn = false;
     await user.click(screen.getByText("7 days"));
     await screen.findByRole("heading", { name: "Sign in" });
+  });
+
+  it("keeps a key that is being typed while the session is asked for again", async () => {
+    const out = refusal(401, "unauthorized", "a key is needed");
+    let answer = () => {};
+    const second = new Promise<typeof out>((resolve) => {
+      answer = () => resolve(out);
+    });
+    server.get("/api/me", () => (server.requestsTo("get", "/api/me").length > 1 ? second : out));
+    server.get("/api/login", { asks: true, provider: null });
+    const { user } = await open("/workflows");
+    const field = await screen.findByLabelText<HTMLInputElement>(/^Key/);
+    await fill(user, field, "pm_half");
+    // As when the user returns from the window of a password manager.
+    focusManager.setFocused(false);
+    focusManager.setFocused(true);
+    await waitFor(() => expect(server.requestsTo("get", "/api/me")).toHaveLength(2));
+    for (const moment of [() => {}, answer]) {
+      await act(async () => moment());
+      await new Promise((resolve) => setTimeout(resolve));
+      expect(screen.getByLabelText<HTMLInputElement>(/^Key/)).toBe(field);
+      expect(field.value).toBe("pm_half");
+    }
+    focusManager.setFocused(undefined);
   });
 });
