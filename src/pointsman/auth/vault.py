@@ -589,7 +589,7 @@ class SecretAccess:
         """`workflows` are the saved workflows, whose `allowedGroups` the rules check."""
         self._settings = settings
         self._stored_secrets = settings.stored_secrets
-        """What the store holds, without the environment. Each step reads this twice, so it must be an attribute."""
+        """The secrets of the store. An attribute, because each step reads it twice, and those of settings are slow."""
         self._workflows = workflows
         self._redaction: Callable[[], Redaction] = known_redaction(settings)
 

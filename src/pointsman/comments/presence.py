@@ -106,7 +106,7 @@ async def _exchange(entries: ConfigStore, viewers: Viewers, subject: CommentSubj
     for _ in range(WRITES_MAX):
         entry = await entries.find(KIND, key)
         if entry is not None:
-            viewers.note_stored(subject, _stored(entry.value), now=sign.at)
+            viewers.note_stored(subject, cast("StoredSigns", entry.value), now=sign.at)
         viewers.note(subject, sign)
         signs = {one.person: (one.place, one.sent) for one in viewers.present(subject, now=sign.at)}
         with suppress(EntryMoved):
@@ -116,10 +116,6 @@ async def _exchange(entries: ConfigStore, viewers: Viewers, subject: CommentSubj
 
 async def _clean(entries: ConfigStore, *, now: float) -> None:
     for entry in await entries.list(KIND):
-        if all(abs(now - sent) > ENTRY_S_MAX for _, sent in _stored(entry.value).values()):
+        if all(abs(now - sent) > ENTRY_S_MAX for _, sent in cast("StoredSigns", entry.value).values()):
             with suppress(EntryMoved):
                 await entries.delete(KIND, entry.key, after=entry.version)
-
-
-def _stored(value: object) -> StoredSigns:
-    return cast("StoredSigns", value)

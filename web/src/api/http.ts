@@ -65,8 +65,8 @@ export interface ApiResponse<T> {
   etag: string | null;
 }
 
-/** Headers of a conditional change: the server rejects it if the resource no longer has this ETag. Empty: if it exists;
- * null: the change is not conditional. */
+/** Headers of a conditional change: the server rejects it if the resource no longer has this ETag. An empty ETag: if the
+ * resource exists. Null: the change is not conditional. */
 export function ifMatch(etag: string | null): Pick<RequestOptions, "headers"> {
   if (etag === null) return {};
   return { headers: etag ? { "if-match": etag } : { "if-none-match": "*" } };
