@@ -74,6 +74,7 @@ export default defineConfig({
     server: { deps: { inline: ["@rjsf/core"] } },
     // The files of a worker share their modules: to import the app again for each file takes longer than its tests.
     isolate: false,
+    maxWorkers: "100%",
     projects: [
       { extends: true, test: { name: "node", include: ["src/**/*.test.ts"], environment: "node" } },
       {
