@@ -44,6 +44,9 @@ os.environ.setdefault("POINTSMAN_MODEL", "scripted")
 platform.processor()
 """Computed here, once: the first access starts `uname -p`, and a client of a model reads it within a unit test."""
 
+gc.set_threshold(100_000, 50, 100)
+"""Collecting after each 700 new objects costs a tenth of the time of tests that parse or generate much."""
+
 WATCH = tiers.Watch()
 
 LOOPBACK_NAMES = {"localhost", "", "::1", "127.0.0.1"}
@@ -139,10 +142,12 @@ def postgres_url() -> str:
     return postgres.address(f"test_{uuid4().hex}")
 
 
-@pytest.fixture
-def quick_processes() -> Iterator[None]:
-    """Make the Python processes that the test starts, also through the product, forks of one that has imported it."""
-    with quick_starts():
+@pytest.fixture(autouse=True, scope="session")
+def processes_are_forks() -> Iterator[None]:
+    """Make the Python processes that tests start, also through the product, forks of one that has imported it. Tests of
+    imports and of memory use `fresh_starts`.
+    """
+    with quick_starts(is_ready=False):
         yield
 
 

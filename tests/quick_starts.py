@@ -71,14 +71,15 @@ class Start:
 
 
 @contextmanager
-def quick_starts() -> Generator[None, None, None]:
+def quick_starts(*, is_ready: bool = True) -> Generator[None, None, None]:
     """Make the processes that the block starts forks, if they are `python -m module`, `python [-P] -c code` or
-    `python file.py`.
+    `python file.py`. With `is_ready` the imports of the fork server do not count as time of the block.
     """
     if sys.platform != "linux":
         yield
         return
-    _server()  # Its imports do not count as time of the block.
+    if is_ready:
+        _server()
     with patch.object(subprocess, "_fork_exec", _forked):
         yield
 

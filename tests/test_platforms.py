@@ -12,8 +12,6 @@ from urllib.parse import quote
 
 import pytest
 
-from tests.quick_starts import quick_starts
-
 SOURCES: Final = Path(__file__).parents[1] / "src"
 SIMULATION: Final = '''
 import asyncio, importlib, os, pkgutil, signal, socket, sys, time, types
@@ -130,10 +128,10 @@ MCP_INSTEAD: Final = "Name its `url` in the settings."
 def simulated(platform: str, program: str, *, modules: tuple[str, ...] = ()) -> str:
     """Run a program on a simulated system that has loaded these modules, or all, and return its output."""
     text = SIMULATION.replace("PLATFORM", repr(platform)).replace("NAMES", repr(modules)) + program
-    with quick_starts():  # Other packages are loaded already, by this system, as the program does it.
-        environment = {**os.environ, "PYTHONPATH": str(SOURCES)}
-        command = [sys.executable, "-c", text]
-        done = subprocess.run(command, capture_output=True, encoding="utf-8", check=False, env=environment)
+    # Other packages are loaded already, by this system, as the program does it.
+    environment = {**os.environ, "PYTHONPATH": str(SOURCES)}
+    command = [sys.executable, "-c", text]
+    done = subprocess.run(command, capture_output=True, encoding="utf-8", check=False, env=environment)
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout.strip()
 

@@ -18,7 +18,6 @@ from pointsman.settings import Settings
 from pointsman.settings.sections import MemorySettings
 from pointsman.store.errors import MemoryFull
 from pointsman.values import Json, JsonObject
-from tests.quick_starts import quick_starts
 
 
 class HandClock:
@@ -182,7 +181,6 @@ from pointsman.app import Pointsman, Workflow
 from pointsman.ports import ChangeId, MemoryChange
 from pointsman.settings import Settings
 
-from tests.quick_starts import quick_starts
 
 async def main(store, document, moment):
     async with Pointsman(store, settings=Settings()) as app:
@@ -204,10 +202,9 @@ asyncio.run(main(*sys.argv[1:]))
 @pytest.mark.parametrize("moment", ["before", "after"])
 async def test_a_process_killed_around_a_change_applies_it_once(tmp_path: Path, moment: str) -> None:
     store, workflow = f"sqlite:///{tmp_path}/store.db", remembering("user")
-    with quick_starts():
-        died = await asyncio.create_subprocess_exec(
-            sys.executable, "-c", DIES, store, json.dumps(workflow.original), moment, env={**os.environ}
-        )
+    died = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", DIES, store, json.dumps(workflow.original), moment, env={**os.environ}
+    )
     await asyncio.wait_for(died.wait(), timeout=60)
     assert died.returncode == -signal.SIGKILL
     async with Pointsman(store, settings=Settings()) as app:

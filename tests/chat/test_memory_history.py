@@ -20,7 +20,6 @@ from pointsman.workflows.scripts import parse_script
 from tests.chat.test_memory import HandClock, kept, remembering
 from tests.chat.test_memory_tools import call
 from tests.chat.test_memory_tools import remembering as agent_that
-from tests.quick_starts import quick_starts
 
 ANN = ChangeAuthor(person="ann", entrance="login")
 
@@ -175,8 +174,7 @@ async def test_crash_between_value_and_history_leaves_neither(tmp_path: Path) ->
     url = f"sqlite:///{tmp_path}/store.db"
 
     async def child(how: str) -> int:
-        with quick_starts():
-            process = await asyncio.create_subprocess_exec(sys.executable, "-c", CHILD, url, how, env=os.environ)
+        process = await asyncio.create_subprocess_exec(sys.executable, "-c", CHILD, url, how, env=os.environ)
         return await process.wait()
 
     async with Pointsman(url, settings=Settings()) as app:

@@ -15,8 +15,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
-from tests.quick_starts import quick_starts
-
 PATIENCE_S: Final = 60.0
 """Limit for a broken test; nothing is measured with it."""
 _STYLE: Final = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\r")
@@ -36,17 +34,16 @@ class Terminal:
         self.code: int | None = None
         self._file, inside = pty.openpty()
         environment = {**os.environ, "TERM": "dumb", "COLUMNS": "200", "PYTHONUNBUFFERED": "1"}
-        with quick_starts():
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "pointsman", *words],
-                stdin=inside,
-                stdout=inside,
-                stderr=inside,
-                cwd=cwd,
-                env=environment,
-                start_new_session=True,
-                preexec_fn=_take_terminal,
-            )
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "pointsman", *words],
+            stdin=inside,
+            stdout=inside,
+            stderr=inside,
+            cwd=cwd,
+            env=environment,
+            start_new_session=True,
+            preexec_fn=_take_terminal,
+        )
         os.close(inside)
 
     def __enter__(self) -> Self:

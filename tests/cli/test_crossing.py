@@ -23,7 +23,6 @@ import pytest
 from tests.cli import flows
 from tests.cli.conftest import Prompt
 from tests.cli.flows import written
-from tests.quick_starts import quick_starts
 
 ROOT = Path(__file__).resolve().parents[2]
 STORE = ["--store", "sqlite:///store.db", "--json"]
@@ -40,14 +39,13 @@ class PromptProcess:
 
     def __init__(self) -> None:
         environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"}
-        with quick_starts():
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "tests.cli.standing_prompt"],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                text=True,
-                env=environment,
-            )
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "tests.cli.standing_prompt"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=environment,
+        )
         self.answers: queue.Queue[dict[str, object]] = queue.Queue()
         self.asked: list[str] = []
         self.listener = threading.Thread(target=self._listen, daemon=True)

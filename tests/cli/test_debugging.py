@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from pointsman.values import JsonObject
-from tests.quick_starts import quick_starts
 
 STORE = ["--store", "sqlite:///store.db"]
 WAITS_S = 60
@@ -85,8 +84,7 @@ def document(tool: str) -> str:
 
 def pointsman(*arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "pointsman", *arguments, *STORE]
-    with quick_starts():
-        return subprocess.run(command, capture_output=True, text=True, timeout=WAITS_S, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=WAITS_S, check=False)
 
 
 def test_output_of_tools_does_not_mix_with_the_output_of_the_command() -> None:
@@ -177,14 +175,12 @@ def test_an_error_in_the_code_of_a_package_names_the_package(part: str, fault: s
     Path("plain.json").write_text("{}")
     Path("odd.json").write_text(json.dumps({"odd": 1}))
     command = [sys.executable, "-m", "pointsman", *PARTS[part]]
-    with quick_starts():
-        ran = subprocess.run([*command, "--debug"], capture_output=True, text=True, timeout=WAITS_S, check=False)
+    ran = subprocess.run([*command, "--debug"], capture_output=True, text=True, timeout=WAITS_S, check=False)
     assert "error [package-failed]" in ran.stderr
     assert "'broken-things'" in ran.stderr
     assert "bug" not in ran.stderr.replace("--debug", "")
     assert "Traceback (most recent call last)" in ran.stderr
     assert f'File "{package}/broken_things.py"' in ran.stderr
-    with quick_starts():
-        plain = subprocess.run(command, capture_output=True, text=True, timeout=WAITS_S, check=False)
+    plain = subprocess.run(command, capture_output=True, text=True, timeout=WAITS_S, check=False)
     assert plain.returncode == ran.returncode != 0
     assert "Traceback" not in plain.stderr

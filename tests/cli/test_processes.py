@@ -14,7 +14,7 @@ import pytest
 from tests.cli import flows
 from tests.cli.conftest import Prompt
 from tests.cli.flows import written
-from tests.quick_starts import quick_starts
+from tests.quick_starts import fresh_starts
 
 SOURCES = Path(__file__).resolve().parents[2] / "src"
 STORE = ["--store", "sqlite:///store.db"]
@@ -29,15 +29,14 @@ def _heeding_hangups() -> None:
 
 def started(*arguments: str, **more: int) -> subprocess.Popen[str]:
     environment = {**os.environ, "PYTHONPATH": str(SOURCES)}
-    with quick_starts():
-        return subprocess.Popen(
-            [sys.executable, "-m", "pointsman", *arguments],
-            stdout=more.get("stdout", subprocess.PIPE),
-            stderr=subprocess.PIPE,
-            text=True,
-            env=environment,
-            preexec_fn=_heeding_hangups,
-        )
+    return subprocess.Popen(
+        [sys.executable, "-m", "pointsman", *arguments],
+        stdout=more.get("stdout", subprocess.PIPE),
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+        preexec_fn=_heeding_hangups,
+    )
 
 
 @pytest.fixture
@@ -145,7 +144,8 @@ def test_output_survives_a_terminal_without_unicode(prompt: Prompt) -> None:
 def test_import_of_the_package_loads_only_its_version() -> None:
     code = "import sys; before = {*sys.modules}; import pointsman; print(*({*sys.modules} - before))"
     environment = {**os.environ, "PYTHONPATH": str(SOURCES)}
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    with fresh_starts():
+        done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     assert {name for name in done.stdout.split() if name.startswith("pointsman")} == {"pointsman", "pointsman.version"}
     assert "typing" not in done.stdout.split()
 
@@ -154,13 +154,14 @@ def test_help_loads_no_heavy_modules() -> None:
     code = (
         "import sys; from pointsman.cli.error_boundary import run_guarded; run_guarded(['--help']); print(*sys.modules)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env={**os.environ, "PYTHONPATH": str(SOURCES)},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    with fresh_starts():
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "PYTHONPATH": str(SOURCES)},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
     loaded = set(done.stdout.split())
     heavy = {"pydantic", "msgspec", "rich", "sqlite3", "asyncio", "httpx2", "pydantic_ai", "jsonschema_rs", "ruamel"}
     heavy |= {"email", "html", "importlib.metadata", "tempfile", "typing_extensions", "pointsman.redaction"}
@@ -186,13 +187,14 @@ serve.serve.main(["--port", "0", "--model", "scripted", "--store", "sqlite:///st
 
 
 def test_a_server_that_begins_to_serve_has_loaded_no_optional_parts_and_analysed_no_operation() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", SERVED],
-        env={**os.environ, "PYTHONPATH": str(SOURCES)},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    with fresh_starts():
+        done = subprocess.run(
+            [sys.executable, "-c", SERVED],
+            env={**os.environ, "PYTHONPATH": str(SOURCES)},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
     loaded, analysed = done.stdout.splitlines()
     assert {"fastapi", "uvicorn", "sqlite3", "pointsman.server.routes.executions"} <= {*loaded.split()}
     optional = {"httpx2", "httpcore2", "pydantic_ai", "openai", "anthropic", "mcp", "opentelemetry.sdk", "psycopg"}

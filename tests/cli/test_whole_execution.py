@@ -13,7 +13,6 @@ import pytest
 
 from tests.cli.conftest import Prompt, own_place, prompt
 from tests.cli.flows import written
-from tests.quick_starts import quick_starts
 
 pytestmark = pytest.mark.integration
 
@@ -49,14 +48,13 @@ def test_three_nodes_run_wait_for_a_person_crash_and_resume(prompt: Prompt, own_
     assert kinds(prompt, execution)[:3] == ["started", "step_started", "step_succeeded"]
     assert kinds(prompt, execution)[-1] == "gate_opened"
 
-    with quick_starts():
-        killed = subprocess.Popen(
-            [sys.executable, "-m", "pointsman", "answer", execution, "review", "approve"],
-            cwd=own_place,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
+    killed = subprocess.Popen(
+        [sys.executable, "-m", "pointsman", "answer", execution, "review", "approve"],
+        cwd=own_place,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
     while killed.poll() is None and kinds(prompt, execution)[-1] != "step_started":
         pass
     assert killed.poll() is None, "it ended before it could be killed"

@@ -37,6 +37,7 @@ from pointsman.settings import Settings
 from pointsman.testing.clock import VirtualClock, run_virtually
 from pointsman.testing.simulation import Simulation, describe, refolded
 from pointsman.values import JsonObject
+from tests.quick_starts import fresh_starts
 from tests.scenarios import installation, play, written
 
 DIAMOND = """\
@@ -104,13 +105,14 @@ decide(plan, state, WorkDone(step=Step("a"), attempt=1, result="done"), 1.0)
 loaded = {name.split(".")[1] for name in sys.modules if name.startswith("pointsman.")}
 print(json.dumps([state.status, state.outcome.output, sorted(loaded)]))
 """
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        env={"PYTHONPATH": str(Path(__file__).parents[2] / "src")},
-        capture_output=True,
-        check=True,
-        text=True,
-    )
+    with fresh_starts():
+        done = subprocess.run(
+            [sys.executable, "-c", program],
+            env={"PYTHONPATH": str(Path(__file__).parents[2] / "src")},
+            capture_output=True,
+            check=True,
+            text=True,
+        )
     status, output, loaded = json.loads(done.stdout)
     assert (status, output) == ("completed", "done")
     assert set(loaded) <= {"definition", "engine", "errors", "expressions", "json_meter", "values", "version"}

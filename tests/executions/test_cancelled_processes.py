@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from tests.patience import PATIENCE_S
-from tests.quick_starts import quick_starts
 
 SOURCES = Path(__file__).resolve().parents[2] / "src"
 LINGERS = '''
@@ -61,8 +60,7 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 def python(*arguments: str) -> subprocess.Popen[str]:
     environment = {**os.environ, "PYTHONPATH": str(SOURCES)}
-    with quick_starts():
-        return subprocess.Popen([sys.executable, *arguments], env=environment, stdout=subprocess.PIPE, text=True)
+    return subprocess.Popen([sys.executable, *arguments], env=environment, stdout=subprocess.PIPE, text=True)
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
+from tests.quick_starts import fresh_starts
 from tests.typing import sample
 
 OTHERS: Final = (
@@ -27,5 +28,6 @@ def test_mypy_finds_exactly_the_mistakes_of_the_sample_program(tmp_path: Path) -
     (tmp_path / "mypy.ini").write_text(CONFIGURATION, encoding="utf-8")
     command = ["mypy", "--strict", "--warn-unused-ignores", "--cache-dir", str(tmp_path), "--config-file"]
     program = [sys.executable, "-m", *command, str(tmp_path / "mypy.ini"), "--python-version=3.11", sample.__file__]
-    done = subprocess.run(program, capture_output=True, text=True, check=False)
+    with fresh_starts():
+        done = subprocess.run(program, capture_output=True, text=True, check=False)
     assert done.stdout == "Success: no issues found in 1 source file\n"

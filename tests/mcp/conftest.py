@@ -12,7 +12,6 @@ from mcp.client.stdio import stdio_client
 from mcp.types import CallToolResult
 
 from mcp import Client, StdioServerParameters
-from tests.quick_starts import quick_starts
 
 SOURCES: Final = Path(__file__).parents[2] / "src"
 Mode = Literal["auto", "legacy"]
@@ -28,9 +27,8 @@ async def at_prompt(store: str, mode: Mode = "auto", *, script: Path | None = No
         args=["-m", "pointsman", "mcp", "--store", store, *said],
         env={"PYTHONPATH": str(SOURCES)},
     )
-    with quick_starts():
-        async with Client(stdio_client(server), mode=mode) as client:
-            yield client
+    async with Client(stdio_client(server), mode=mode) as client:
+        yield client
 
 
 async def call(client: Client, tool: str, **arguments: Any) -> Any:

@@ -25,7 +25,6 @@ from pointsman.mcp.stdio import MessageLines
 from tests.definition.documents import CALC
 from tests.mcp.conftest import MODES, SOURCES, Mode, at_prompt, call, names, refused
 from tests.patience import PATIENCE_S
-from tests.quick_starts import quick_starts
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::ResourceWarning"
@@ -331,16 +330,15 @@ def test_lines_that_are_not_messages_do_not_end_the_session(tmp_path: Path) -> N
         "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}},
     }
     lines = ["not json", '{"jsonrpc": "2.0"', "[]", "null", '{"id": 7}', json.dumps(hello)]
-    with quick_starts():
-        done = subprocess.run(
-            [sys.executable, "-m", "pointsman", "mcp", "--store", store],
-            input="\n".join([*lines, ""]),
-            capture_output=True,
-            text=True,
-            env={"PYTHONPATH": str(SOURCES), "PATH": "/usr/bin"},
-            timeout=PATIENCE_S,
-            check=False,
-        )
+    done = subprocess.run(
+        [sys.executable, "-m", "pointsman", "mcp", "--store", store],
+        input="\n".join([*lines, ""]),
+        capture_output=True,
+        text=True,
+        env={"PYTHONPATH": str(SOURCES), "PATH": "/usr/bin"},
+        timeout=PATIENCE_S,
+        check=False,
+    )
     answers = [json.loads(line) for line in done.stdout.splitlines()]
     assert any(answer.get("id") == 1 and "result" in answer for answer in answers)
     assert done.returncode == 0, done.stderr
@@ -405,8 +403,7 @@ async def test_a_line_over_the_limit_is_skipped_and_answered(monkeypatch: pytest
 
 def test_a_process_answers_an_invalid_line_and_continues(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "pointsman", "mcp", "--store", f"sqlite:///{tmp_path / 'store.db'}"]
-    with quick_starts():
-        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     with process:
         assert process.stdin is not None
         assert process.stdout is not None

@@ -28,7 +28,6 @@ from pointsman.store.api import Store, open_store
 from pointsman.store.errors import StoreLocked
 from pointsman.testing.clock import VirtualClock, run_virtually
 from tests.models.slow_provider import END, words
-from tests.quick_starts import quick_starts
 
 LIMITED = Failure(code="model-rate-limited", message="slow down", retryable=True)
 CALLS = 8
@@ -184,10 +183,9 @@ async def provider(heard: list[tuple[float, str]]) -> AsyncGenerator[str]:
 async def begun(url: str, address: str) -> asyncio.subprocess.Process:
     """Start a process with many agents: it has made one call and waits for a line."""
     command = [sys.executable, "-m", "tests.models.paced_process", url, address, str(CALLS), str(PACE_S)]
-    with quick_starts():
-        process = await asyncio.create_subprocess_exec(
-            *command, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
-        )
+    process = await asyncio.create_subprocess_exec(
+        *command, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
+    )
     assert process.stdout is not None
     assert await process.stdout.readline() == b"ready\n"
     return process

@@ -27,7 +27,6 @@ from pointsman.store.memory import MemoryJournal, MemoryStore
 from pointsman.store.records import EffectRecord, Summary
 from pointsman.store.sqlite import open_sqlite
 from pointsman.values import ExecutionId, Json, JsonObject
-from tests.quick_starts import quick_starts
 from tests.runtime.world import FIRST, Shelf, chain, make_runtime, named, tool
 
 STEPS = [f"n{number}" for number in range(200)]
@@ -290,8 +289,7 @@ asyncio.run(main(*sys.argv[1:]))
 
 def killed_after(lines: int, notes: Path, command: list[str]) -> None:
     """Run a process, and kill it once it has written that many notes."""
-    with quick_starts():
-        process = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+    process = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
     try:
         while notes.read_text().count("\n") < lines and process.poll() is None:
             time.sleep(0.005)

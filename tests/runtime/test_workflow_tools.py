@@ -17,7 +17,6 @@ from pointsman.store.records import ExecutionQuery, Summary
 from pointsman.values import ExecutionId, WorkflowId
 from pointsman.workflows.scripts import parse_script
 from pointsman.workflows.tool_verbs import list_tools
-from tests.quick_starts import quick_starts
 
 pytestmark = pytest.mark.integration
 
@@ -81,7 +80,6 @@ import asyncio, os, signal, sys
 from pointsman import Pointsman, Workflow
 from pointsman.workflows.scripts import parse_script
 
-from tests.quick_starts import quick_starts
 
 async def main(url, script, flow, moment):
     async with Pointsman(url, script=parse_script(script)) as app:
@@ -288,8 +286,7 @@ async def test_a_tool_node_that_calls_its_own_workflow_fails_with_a_code(world: 
 async def test_a_process_killed_around_a_call_starts_its_workflow_once(world: World, moment: str) -> None:
     """It is killed directly after the row that starts the sub-workflows, or after the last row of a sub-workflow."""
     await world.save(GREET)
-    with quick_starts():
-        died = await asyncio.create_subprocess_exec(sys.executable, "-c", DIES, world.url, SCRIPT, HOST, moment)
+    died = await asyncio.create_subprocess_exec(sys.executable, "-c", DIES, world.url, SCRIPT, HOST, moment)
     await asyncio.wait_for(died.wait(), timeout=60)
     assert died.returncode == -signal.SIGKILL
     async with world.open() as app:

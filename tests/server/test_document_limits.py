@@ -26,7 +26,7 @@ def long_chain() -> JsonObject:
 
 
 @pytest.fixture
-async def limited(quick_processes: None) -> AsyncIterator[Served]:
+async def limited() -> AsyncIterator[Served]:
     async with serving(settings=QUIET.model_copy(update={"documents": LIMITS})) as served:
         yield served
 

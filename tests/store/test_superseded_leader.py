@@ -24,7 +24,6 @@ from pointsman.testing.stores import draft_of, summary_of
 from pointsman.values import ExecutionId
 from tests import postgres
 from tests.patience import PATIENCE_S
-from tests.quick_starts import quick_starts
 
 Takeover = Callable[[Store], Awaitable[Leadership]]
 Refusal = Callable[[str, Takeover], Awaitable[None]]
@@ -219,8 +218,7 @@ async def a_stopped_leader_loses_its_role(url: str, does: str) -> None:
 
 
 def _leading(url: str, does: str) -> subprocess.Popen[str]:
-    with quick_starts():
-        leader = subprocess.Popen([sys.executable, "-c", LEADER, url, does], stdout=subprocess.PIPE, text=True)
+    leader = subprocess.Popen([sys.executable, "-c", LEADER, url, does], stdout=subprocess.PIPE, text=True)
     assert leader.stdout is not None
     assert leader.stdout.readline() == "keeps\n"
     return leader

@@ -12,8 +12,6 @@ from pathlib import Path
 import pytest
 from pytest_httpserver import HTTPServer
 
-from tests.quick_starts import quick_starts
-
 pytestmark = pytest.mark.integration
 
 SECRET = "sk-a-secret-of-the-environment-1234567890"
@@ -86,8 +84,7 @@ def run(folder: Path, text: str, *options: str) -> str:
     others += ("-W", "ignore::pytest.PytestAssertRewriteWarning")  # A quick start has imported some modules already.
     command = [sys.executable, "-m", "pytest", "-q", str(folder), "--rootdir", str(folder), *plugin, *others, *options]
     environment = {**os.environ, "OPENAI_API_KEY": SECRET}
-    with quick_starts():
-        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder, env=environment)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder, env=environment)
     return done.stdout + done.stderr
 
 

@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import WATCH
-from tests.quick_starts import quick_starts
 from tests.tiers import LeftTheUnitTier
 
 pytestmark = pytest.mark.integration
@@ -95,8 +94,7 @@ def test_the_report_of_a_failed_test_has_the_log_of_the_model_server(tmp_path: P
     (tmp_path / "test_all.py").write_text(TESTS)
     program = [sys.executable, "-m", "pytest", "-q", "-p", "no:schemathesis", "-p", "tests.conftest", "test_all.py"]
     surroundings = {"PYTHONPATH": f"{ROOT}:{ROOT / 'src'}"}
-    with quick_starts():
-        ended = subprocess.run(program, cwd=tmp_path, env=surroundings, capture_output=True, text=True, check=False)
+    ended = subprocess.run(program, cwd=tmp_path, env=surroundings, capture_output=True, text=True, check=False)
     assert "1 failed, 1 passed" in ended.stdout, ended.stdout + ended.stderr
     assert ended.stdout.count("slot 0: out of memory") == 1
     assert "log of local_model" in ended.stdout
@@ -135,6 +133,5 @@ def test_the_scale_tier_runs_only_where_it_is_selected(
     program = [sys.executable, "-m", "pytest", "-q", "--collect-only", "-p", "no:schemathesis", "-p", "tests.conftest"]
     surroundings = {"PYTHONPATH": f"{ROOT}:{ROOT / 'src'}"}
     program += [*options, "test_all.py"]
-    with quick_starts():
-        ended = subprocess.run(program, cwd=tmp_path, env=surroundings, capture_output=True, text=True, check=False)
+    ended = subprocess.run(program, cwd=tmp_path, env=surroundings, capture_output=True, text=True, check=False)
     assert {line.partition("::")[2] for line in ended.stdout.splitlines() if "::" in line} == chosen, ended.stdout

@@ -31,7 +31,7 @@ from pointsman.values import Json, JsonObject
 from tests.quick_starts import fresh_starts
 from tests.tools.mcp.registries import tools
 
-pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("quick_processes")]
+pytestmark = pytest.mark.integration
 
 PEER: Final = str(Path(__file__).with_name("broken_peer.py"))
 AT_ONCE_S: Final = 10.0

@@ -28,7 +28,7 @@ from pointsman.values import Json, JsonObject
 from tests.tools.mcp.peer import server as peer
 from tests.tools.mcp.registries import tools
 
-pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("quick_processes")]
+pytestmark = pytest.mark.integration
 
 if TYPE_CHECKING:
     from pointsman.tools.egress.http_calls import EgressTransport
