@@ -9,10 +9,10 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 import uvicorn
@@ -31,7 +31,7 @@ from pointsman.values import Json, JsonObject
 from tests.quick_starts import fresh_starts
 from tests.tools.mcp.registries import tools
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("ready_forks")]
 
 PEER: Final = str(Path(__file__).with_name("broken_peer.py"))
 AT_ONCE_S: Final = 10.0
@@ -68,6 +68,29 @@ async def test_the_exit_of_a_server_fails_its_call_with_exit_code_and_standard_e
         " it printed: first line | no such table: desk"
     )
     assert failed.details == {"stderr": "first line\nno such table: desk", "exitCode": code}
+
+
+async def test_exit_code_of_a_server_that_exits_while_it_is_started_is_reported(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    loop = asyncio.get_running_loop()
+    start = loop.subprocess_exec
+    exited = asyncio.Event()
+
+    async def until_exit(make: Callable[[], Any], *command: Any, **named: Any) -> Any:
+        def watched() -> Any:
+            protocol = make()
+            note_exit = protocol.process_exited
+            protocol.process_exited = lambda: (note_exit(), exited.set())
+            return protocol
+
+        started = await start(watched, *command, **named)
+        await exited.wait()
+        return started
+
+    monkeypatch.setattr(loop, "subprocess_exec", until_exit)
+    failed = await failure(broken("start-exit"))
+    assert failed.details == {"stderr": "first line\nno such table: desk", "exitCode": 3}
 
 
 @pytest.mark.parametrize(

@@ -154,9 +154,9 @@ class ServerProcess:
         self._transport = transport
         return Process(transport, protocol, loop)
 
-    def _note_exit(self) -> None:
-        if not self._stopping and self._transport is not None:
-            self.exit_code = self._transport.get_returncode()
+    def _note_exit(self, code: int | None) -> None:
+        if not self._stopping:
+            self.exit_code = code
         self._exited.set()
 
     async def _read(self, process: Process, incoming: MemoryObjectSendStream[SessionMessage | Exception]) -> None:
@@ -259,13 +259,17 @@ class ServerProcess:
 class _Protocol(SubprocessStreamProtocol):
     """A subprocess protocol that reports the exit. `Process.wait` also waits for the pipes, which children can hold."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, exited: Callable[[], None]) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, exited: Callable[[int | None], None]) -> None:
         super().__init__(limit=CHUNK, loop=loop)
         self._note_exit = exited
 
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        self._process = cast("asyncio.SubprocessTransport", transport)
+
     def process_exited(self) -> None:
         super().process_exited()
-        self._note_exit()
+        self._note_exit(self._process.get_returncode())
 
 
 async def _write(
