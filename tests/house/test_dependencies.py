@@ -93,7 +93,7 @@ def test_each_module_imports_only_the_core_and_the_packages_of_its_extra() -> No
         declared = core | names(OPTIONAL.get(extra, []))
         if extra == "agents":
             declared |= names(OPTIONAL["groq"])
-        undeclared += [f"{place}: {root}" for root in roots if not declared & distributions().get(root, {root})]
+        undeclared += [f"{place}: {root}" for root in roots if not declared & distributions().get(root, {plain(root)})]
     assert undeclared == [], "declare their distributions in pyproject.toml"
 
 
@@ -107,14 +107,14 @@ def test_tests_and_benchmarks_import_only_declared_packages() -> None:
         f"{path}: {root}"
         for path in paths
         for root in imports(path)
-        if root not in ("tests", "bench") and not declared & distributions().get(root, {root})
+        if root not in ("tests", "bench") and not declared & distributions().get(root, {plain(root)})
     }
     assert undeclared == set(), "declare their distributions in pyproject.toml"
 
 
 def test_every_declared_package_is_imported() -> None:
     roots = set[str]().union(*imported().values())
-    used = set[str]().union(*(distributions().get(root, {root}) for root in roots))
+    used = set[str]().union(*(distributions().get(root, {plain(root)}) for root in roots))
     optional = (names(OPTIONAL[extra]) for extra in OPTIONAL if extra not in ("dev", "docs", "build"))
     assert names(PROJECT["dependencies"]).union(*optional) - used == WITHOUT_IMPORT.keys()
 

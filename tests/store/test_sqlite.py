@@ -16,7 +16,7 @@ import pytest
 from pointsman.errors import CallerError, OperatorError
 from pointsman.store.errors import JournalMoved, StoreFull, StoreLocked, StoreMissing, StoreReadOnly
 from pointsman.store.sqlite import SqliteStore, connection, open_sqlite, writer
-from pointsman.store.sqlite.schema import BASELINE, migrate, pragma
+from pointsman.store.sqlite.schema import BASELINE, MIGRATIONS, migrate, pragma
 from pointsman.store.sqlite.writer import Transaction, WriterThread
 from pointsman.testing.journals import ONE, opened, row_of, rows_in
 from pointsman.values import ExecutionId
@@ -422,6 +422,6 @@ def test_a_store_that_another_process_makes_between_two_looks_is_not_foreign(tmp
 
     second.set_trace_callback(make)
     migrate(second)
-    assert pragma(second, "user_version") == 1
+    assert pragma(second, "user_version") == len(MIGRATIONS)
     first.close()
     second.close()

@@ -292,7 +292,9 @@ async def summary_with_an_unstorable_text_is_refused_with_its_rows(url: str) -> 
         assert await store.journal.last(waiting.execution) == 1
     fields = [(name, getattr(one, name)) for one in (waiting, gate, answer) for name in one.__struct_fields__]
     empty = [name for name, value in fields if value in (None, "", (), {})]
-    assert empty == ["wakes", "deadline", "round", "round"], "every text is tested"
+    assert empty == ["wakes", "deadline", "round", "round"], (
+        "give every text of a summary, gate and answer a value above"
+    )
 
 
 def spoiled(value: Json, character: str, place: str = "") -> Iterator[tuple[str, Json]]:
