@@ -12,20 +12,6 @@ import pytest
 
 from pointsman import Pointsman, tool
 from pointsman.definition.problems import WorkflowInvalid
-from pointsman.engine.actions import (
-    DecisionAction,
-    EmitAction,
-    EndAction,
-    HumanTaskAction,
-    JoinAction,
-    LoopAction,
-    ParallelAction,
-    StartAction,
-    TransformAction,
-    WaitAction,
-    WorkAction,
-    WorkflowAction,
-)
 from pointsman.engine.compile import compile_workflow
 from pointsman.engine.decide.dispatch import decide
 from pointsman.engine.reports import Start
@@ -116,51 +102,6 @@ print(json.dumps([state.status, state.outcome.output, sorted(loaded)]))
     status, output, loaded = json.loads(done.stdout)
     assert (status, output) == ("completed", "done")
     assert set(loaded) <= {"definition", "engine", "errors", "expressions", "json_meter", "values", "version"}
-
-
-TYPES = (
-    *("start", "end", "agent", "tool", "tool_executor", "decision", "parallel", "join", "loop", "human", "transform"),
-    *("memory", "workflow", "code", "wait", "emit"),
-)
-"""Types of the language; packages may add others."""
-
-NEEDED: dict[str, JsonObject] = {
-    "tool": {"tool": "look"},
-    "decision": {"expression": "true"},
-    "parallel": {"items": "[]"},
-    "loop": {"maxIterations": 1},
-    "human": {"message": "Well?"},
-    "memory": {"scope": "session", "operation": "get", "key": "a"},
-    "workflow": {"workflow": "other"},
-    "code": {"source": "1"},
-    "wait": {"duration": "1s"},
-    "emit": {"event": "e"},
-}
-"""The required configuration of a type."""
-
-
-@pytest.mark.requirement("S1-72", "S1-45")
-@pytest.mark.parametrize("kind", TYPES)
-async def test_every_node_type_has_a_rule_or_an_executor(kind: str) -> None:
-    config: JsonObject = NEEDED.get(kind, {})
-    plan = compile_workflow(written({"id": "w", "nodes": [{"id": "a", "type": kind, "config": config}]}).definition)
-    does = plan.nodes["a"].action
-    async with installation() as app:
-        known = app.context.services.executors.kinds()
-    assert isinstance(
-        does,
-        StartAction
-        | EndAction
-        | DecisionAction
-        | ParallelAction
-        | JoinAction
-        | LoopAction
-        | HumanTaskAction
-        | TransformAction
-        | WaitAction
-        | EmitAction
-        | WorkflowAction,
-    ) or (isinstance(does, WorkAction) and does.spec.kind in known)
 
 
 @pytest.mark.requirement("S1-45")

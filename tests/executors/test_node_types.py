@@ -67,7 +67,7 @@ async def kinds_of_work() -> tuple[str, ...]:
         return app.context.services.executors.kinds()
 
 
-@pytest.mark.requirement("T1-8")
+@pytest.mark.requirement("T1-8", "S1-72", "S1-45")
 @pytest.mark.parametrize("kind", CONFIG_OF)
 async def test_every_type_of_node_has_a_rule_in_the_core_or_an_executor(kind: str) -> None:
     nodes: list[Json] = [{"id": "it", "type": kind, "config": CONFIGS.get(kind, {})}]
