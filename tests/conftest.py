@@ -151,6 +151,13 @@ def processes_are_forks() -> Iterator[None]:
         yield
 
 
+@pytest.fixture
+def ready_forks() -> Iterator[None]:
+    """Exclude the imports of the fork server from the time of a test that measures it."""
+    with quick_starts():
+        yield
+
+
 @pytest.fixture(scope="session")
 def local_model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[model_server.ModelServer]:
     """A real model server on this machine."""

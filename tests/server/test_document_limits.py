@@ -26,7 +26,7 @@ def long_chain() -> JsonObject:
 
 
 @pytest.fixture
-async def limited() -> AsyncIterator[Served]:
+async def limited(ready_forks: None) -> AsyncIterator[Served]:
     async with serving(settings=QUIET.model_copy(update={"documents": LIMITS})) as served:
         yield served
 

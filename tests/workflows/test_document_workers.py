@@ -20,7 +20,7 @@ from pointsman.workflows.document_work import WAITING_CHARS_MAX, DocumentTooExpe
 from pointsman.workflows.sources import Outline
 from tests.quick_starts import fresh_starts
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("ready_forks")]
 
 LIMITS = DocumentSettings(workers=1, seconds=0.3, seconds_per_mb=0, memory_mb=300)
 CHAIN = '{"pointsman": 1, "id": "x", "nodes": [{"id": "a", "type": "agent", "config": {"prompt": "Go."}}], "edges": []}'

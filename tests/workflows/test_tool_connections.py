@@ -29,7 +29,7 @@ from tests.http_server import http_server
 from tests.installation import HandClock
 from tests.tools.mcp.test_mcp import PEER, listening
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("ready_forks")]
 CANARY = "tk-canary-8b1e2f"
 OTHER = "tk-canary-second-3"
 

@@ -19,7 +19,7 @@ from pointsman.tools.tool import ToolFailed
 from pointsman.values import Json, JsonObject
 from pointsman.workflows.tool_verbs import list_tools, server_views
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("ready_forks")]
 
 DYING = "import os, sys; print('no such table: ' + os.environ.get('WORD', ''), file=sys.stderr); sys.exit(3)"
 CALLS = Workflow.of(

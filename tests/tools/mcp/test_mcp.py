@@ -28,7 +28,7 @@ from pointsman.values import Json, JsonObject
 from tests.tools.mcp.peer import server as peer
 from tests.tools.mcp.registries import tools
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("ready_forks")]
 
 if TYPE_CHECKING:
     from pointsman.tools.egress.http_calls import EgressTransport
