@@ -11,7 +11,7 @@ import { type Routes, routesOf } from "@/graph/routing/routes";
 import { SpatialGrid } from "@/graph/routing/spatialGrid";
 import { randomOf, untranslated, workflowOf } from "@/testing/graphs";
 
-const ROUNDS = process.env.POINTSMAN_LONG ? 300 : 30;
+const ROUNDS = process.env.POINTSMAN_LONG ? 300 : 60;
 
 interface Drawn extends Routes {
   picture: Picture;
