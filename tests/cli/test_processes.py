@@ -141,28 +141,26 @@ def test_output_survives_a_terminal_without_unicode(prompt: Prompt) -> None:
         assert b"Traceback" not in done.stderr
 
 
-def test_import_of_the_package_loads_only_its_version() -> None:
-    code = "import sys; before = {*sys.modules}; import pointsman; print(*({*sys.modules} - before))"
+def run_fresh(code: str) -> str:
+    """Return the output of a program in a process that has imported nothing yet."""
     environment = {**os.environ, "PYTHONPATH": str(SOURCES)}
     with fresh_starts():
         done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
-    assert {name for name in done.stdout.split() if name.startswith("pointsman")} == {"pointsman", "pointsman.version"}
-    assert "typing" not in done.stdout.split()
+    return done.stdout
+
+
+def test_import_of_the_package_loads_only_its_version() -> None:
+    code = "import sys; before = {*sys.modules}; import pointsman; print(*({*sys.modules} - before))"
+    loaded = run_fresh(code).split()
+    assert {name for name in loaded if name.startswith("pointsman")} == {"pointsman", "pointsman.version"}
+    assert "typing" not in loaded
 
 
 def test_help_loads_no_heavy_modules() -> None:
     code = (
         "import sys; from pointsman.cli.error_boundary import run_guarded; run_guarded(['--help']); print(*sys.modules)"
     )
-    with fresh_starts():
-        done = subprocess.run(
-            [sys.executable, "-c", code],
-            env={**os.environ, "PYTHONPATH": str(SOURCES)},
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-    loaded = set(done.stdout.split())
+    loaded = set(run_fresh(code).split())
     heavy = {"pydantic", "msgspec", "rich", "sqlite3", "asyncio", "httpx2", "pydantic_ai", "jsonschema_rs", "ruamel"}
     heavy |= {"email", "html", "importlib.metadata", "tempfile", "typing_extensions", "pointsman.redaction"}
     assert loaded & heavy == set()
@@ -187,15 +185,7 @@ serve.serve.main(["--port", "0", "--model", "scripted", "--store", "sqlite:///st
 
 
 def test_a_server_that_begins_to_serve_has_loaded_no_optional_parts_and_analysed_no_operation() -> None:
-    with fresh_starts():
-        done = subprocess.run(
-            [sys.executable, "-c", SERVED],
-            env={**os.environ, "PYTHONPATH": str(SOURCES)},
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-    loaded, analysed = done.stdout.splitlines()
+    loaded, analysed = run_fresh(SERVED).splitlines()
     assert {"fastapi", "uvicorn", "sqlite3", "pointsman.server.routes.executions"} <= {*loaded.split()}
     optional = {"httpx2", "httpcore2", "pydantic_ai", "openai", "anthropic", "mcp", "opentelemetry.sdk", "psycopg"}
     optional |= {"jsonpath_rfc9535", "regex", "re2", "jsonschema_rs", "ruamel.yaml", "rich", "cryptography", "smtplib"}
