@@ -180,9 +180,10 @@ def is_listed(provider: str, model: str) -> bool:
     listed = LISTED.get(provider)
     if listed is None or not is_importable("genai_prices") or model.startswith("ft:") or f"'{model}'" in _text():
         return True
-    from genai_prices.data import providers  # Takes 0.25 s: only for names that the text of the list lacks.
+    # Takes 0.25 s: only for names that the text of the list lacks. Type checkers would evaluate `genai_prices.data`.
+    from genai_prices.data_snapshot import get_snapshot
 
-    found = next((provider for provider in providers if provider.id == listed), None)
+    found = next((provider for provider in get_snapshot().providers if provider.id == listed), None)
     return found is None or found.find_model(model.lower()) is not None
 
 
@@ -199,9 +200,9 @@ def listed_models(provider: str) -> tuple[str, ...]:
     """Return the models of a provider in the list; none if it is not installed."""
     if not is_importable("genai_prices"):
         return ()
-    from genai_prices.data import providers
+    from genai_prices.data_snapshot import get_snapshot
 
-    listed = LISTED.get(provider, provider)
+    listed, providers = LISTED.get(provider, provider), get_snapshot().providers
     return tuple(sorted(model.id for provider in providers if provider.id == listed for model in provider.models))
 
 
