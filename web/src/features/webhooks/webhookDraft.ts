@@ -88,6 +88,7 @@ export function draftOfWebhook({ webhook: known, stored }: ReadWebhook): Webhook
 
 /** The trigger with the fields of the form; other fields stay as they are. */
 function triggerOf(draft: WebhookDraft, known: Trigger | undefined, id: string): Trigger {
+  const before: Trigger = known ?? { id, type: "webhook" };
   const {
     event: _event,
     match: _match,
@@ -96,7 +97,7 @@ function triggerOf(draft: WebhookDraft, known: Trigger | undefined, id: string):
     auth: _auth,
     scheme: _scheme,
     ...others
-  } = known ?? { id, type: "webhook" };
+  } = before;
   const signed = draft.signature !== "none";
   const inputs = draft.publishes ? [] : draft.inputs.filter(({ name }) => name.trim() !== "");
   return {
