@@ -1,7 +1,9 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { brotliCompressSync, constants, gzipSync } from "node:zlib";
+import { promisify } from "node:util";
+import { brotliCompress, constants, gzip } from "node:zlib";
 import tailwindcss from "@tailwindcss/vite";
 import react from "@vitejs/plugin-react";
 import type { Plugin } from "vite";
@@ -26,19 +28,26 @@ function swaggerUiLicences(): Plugin {
   };
 }
 
+const brotli = promisify(brotliCompress);
+const gzipped = promisify(gzip);
+
 /** Write each text file also compressed, so that the server need not compress it for each client. */
 function compressedCopies(): Plugin {
+  const quality = { [constants.BROTLI_PARAM_QUALITY]: constants.BROTLI_MAX_QUALITY };
+
+  async function compress(path: string): Promise<void> {
+    const content = await readFile(path);
+    if (content.length < 1024) return;
+    await writeFile(`${path}.br`, await brotli(content, { params: quality }));
+    await writeFile(`${path}.gz`, await gzipped(content, { level: 9 }));
+  }
+
   return {
     name: "compressed-copies",
     apply: "build",
-    writeBundle({ dir = "" }, bundle) {
-      for (const name of Object.keys(bundle).filter((one) => /\.(js|css|html|svg|txt)$/.test(one))) {
-        const content = readFileSync(join(dir, name));
-        if (content.length < 1024) continue;
-        const quality = { [constants.BROTLI_PARAM_QUALITY]: constants.BROTLI_MAX_QUALITY };
-        writeFileSync(join(dir, `${name}.br`), brotliCompressSync(content, { params: quality }));
-        writeFileSync(join(dir, `${name}.gz`), gzipSync(content, { level: 9 }));
-      }
+    async writeBundle({ dir = "" }, bundle) {
+      const names = Object.keys(bundle).filter((one) => /\.(js|css|html|svg|txt)$/.test(one));
+      await Promise.all(names.map((name) => compress(join(dir, name)))); // Uses all cores: the highest quality takes long.
     },
   };
 }
