@@ -125,7 +125,7 @@ async def test_a_crashed_worker_is_replaced(work: DocumentWork) -> None:
 
 async def test_a_worker_with_much_memory_is_replaced() -> None:
     work = DocumentWork()
-    work.use_workers(LIMITS.model_copy(update={"memory_mb": 310}), (__name__,))  # Its own pool.
+    work.use_workers(LIMITS.model_copy(update={"seconds": 30, "memory_mb": 310}), (__name__,))  # Its own pool.
     with fresh_starts():  # A fork has more memory.
         before = await work.run(process, by="ada", chars=1)
         await work.run(take_memory, 200, by="ada", chars=1)
