@@ -7505,7 +7505,7 @@ export interface components {
         };
     };
     responses: {
-        /** @description Request-URI Too Long: `address-too-long` */
+        /** @description URI Too Long: `address-too-long` */
         "address-too-long": {
             headers: {
                 [name: string]: unknown;

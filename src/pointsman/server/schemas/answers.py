@@ -120,7 +120,7 @@ _BAD_BODY: Final = (400, 413, 415)
 def answers(view: type[Any], *errors: int | str, status: int = 200, body: bool = False, asks: bool = True) -> Described:
     """Return the responses of an operation. `view`: the type of its answer. `body`: it reads a JSON body.
     `asks`: it requires a key."""
-    return answer(view, HTTPStatus(status).phrase, status=status) | refusals(*errors, body=body, asks=asks)
+    return answer(view, phrase_of(status), status=status) | refusals(*errors, body=body, asks=asks)
 
 
 def json_answer(example: Json, description: str = "OK") -> Described:
@@ -161,16 +161,29 @@ def refusal_of(code: str) -> dict[str, Any]:
     return _refusal(SAMPLES[code][0], [code])
 
 
+def phrase_of(status: int) -> str:
+    """Return the name of a status in RFC 9110. Python before 3.13 has older names."""
+    return _NEW_PHRASES.get(status) or HTTPStatus(status).phrase
+
+
+_NEW_PHRASES: Final = {
+    413: "Content Too Large",
+    414: "URI Too Long",
+    416: "Range Not Satisfiable",
+    422: "Unprocessable Content",
+}
+
+
 def text_answer(media_type: str, example: str, *, status: int = 200) -> Described:
     """Return a text response."""
     content = {media_type: {"schema": {"type": "string"}, "example": example}}
-    return {status: {"description": HTTPStatus(status).phrase, "content": content}}
+    return {status: {"description": phrase_of(status), "content": content}}
 
 
 def bytes_answer(media_type: str = "application/octet-stream", *, status: int = 200) -> Described:
     """Return a binary response."""
     content = {media_type: {"schema": {"type": "string", "format": "binary"}, "example": "(the file)"}}
-    return {status: {"description": HTTPStatus(status).phrase, "content": content}}
+    return {status: {"description": phrase_of(status), "content": content}}
 
 
 def raw_body(content: Mapping[str, tuple[JsonObject, Json]]) -> dict[str, Any]:
@@ -182,7 +195,7 @@ def raw_body(content: Mapping[str, tuple[JsonObject, Json]]) -> dict[str, Any]:
 def _refusal(status: int, codes: list[str]) -> dict[str, Any]:
     code_list = ", ".join(f"`{code}`" for code in sorted(codes))
     return {
-        "description": f"{HTTPStatus(status).phrase}: {code_list}",
+        "description": f"{phrase_of(status)}: {code_list}",
         "content": {
             MEDIA_TYPE: {
                 "schema": reference_to(ProblemDocument),
