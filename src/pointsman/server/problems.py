@@ -76,6 +76,19 @@ def over_http(hint: str) -> str:
     return COMMAND.sub(lambda command: f"`{OPERATIONS[command[1]].replace('ID', command[2] or 'ID')}`", hint)
 
 
+def phrase_of(status: int) -> str:
+    """Return the name of a status in RFC 9110. Python before 3.13 has older names."""
+    return _NEW_PHRASES.get(status) or HTTPStatus(status).phrase
+
+
+_NEW_PHRASES: Final = {
+    413: "Content Too Large",
+    414: "URI Too Long",
+    416: "Range Not Satisfiable",
+    422: "Unprocessable Content",
+}
+
+
 MEDIA_TYPE: Final = "application/problem+json"
 RATE_LIMITED: Final = "model-rate-limited"
 
@@ -325,7 +338,7 @@ def problem_document(
     """Return a problem document."""
     document: ProblemDocument = {
         "type": f"urn:pointsman:error:{code}",
-        "title": status.phrase,
+        "title": phrase_of(status),
         "status": int(status),
         "detail": detail,
         "code": code,

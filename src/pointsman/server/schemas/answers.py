@@ -29,7 +29,7 @@ from pointsman.executions.dry_run import DryRunView
 from pointsman.executions.lists import ExecutionEntry, InboxPage
 from pointsman.executions.pages import EventPage, ExecutionPage
 from pointsman.executions.views import ExecutionView, GateView, SignalledExecution, StartedExecution, UsageView
-from pointsman.server.problems import MEDIA_TYPE, FieldProblem, ProblemDocument, problem_document
+from pointsman.server.problems import MEDIA_TYPE, FieldProblem, ProblemDocument, phrase_of, problem_document
 from pointsman.values import Json, JsonObject, json_of
 from pointsman.workflows.revisions import WorkflowEntryView
 from pointsman.workflows.versions import NamedVersionView
@@ -159,19 +159,6 @@ def with_code(described: dict[str, Any], status: int, code: str) -> dict[str, An
 def refusal_of(code: str) -> dict[str, Any]:
     """Return the error response of one code."""
     return _refusal(SAMPLES[code][0], [code])
-
-
-def phrase_of(status: int) -> str:
-    """Return the name of a status in RFC 9110. Python before 3.13 has older names."""
-    return _NEW_PHRASES.get(status) or HTTPStatus(status).phrase
-
-
-_NEW_PHRASES: Final = {
-    413: "Content Too Large",
-    414: "URI Too Long",
-    416: "Range Not Satisfiable",
-    422: "Unprocessable Content",
-}
 
 
 def text_answer(media_type: str, example: str, *, status: int = 200) -> Described:
